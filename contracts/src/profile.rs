@@ -1,0 +1,162 @@
+//! The deployment profile: ten answers and the limits that go with them. Spec: Appendix A, DEC-103.
+//!
+//! The profile is one accepted item; the registry entries, rules, policies and appointments it publishes are items of
+//! their own. It is written by hand as TOML, so members with a sane default may be left out.
+
+use crate::contract::Check;
+use crate::fault::Fault;
+use crate::id::{ActorId, CategoryId, ChangeKindId, Key, PolicyId, ProfileId, PurposeId, SourceId, Text};
+use crate::item::{Mechanism, Standing};
+use crate::refs::{Amounts, Scope};
+use serde::{Deserialize, Serialize};
+use std::collections::BTreeMap;
+
+/// How many questions a profile answers (Appendix A).
+pub const QUESTIONS: u8 = 10;
+
+/// Changes that restrict at once, and which issuer's authority they carry (DEC-24).
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct RestrictiveEvent {
+    /// The kind of change.
+    pub change_kind: ChangeKindId,
+    /// The source it must come from.
+    pub source: SourceId,
+    /// The appointed issuer that the source speaks for.
+    pub issuer: ActorId,
+    /// What it restricts.
+    pub action: crate::audit::RestrictiveAction,
+    /// Why, for the receipt.
+    pub reason: Text,
+}
+
+/// What a recipient may get for a purpose; anything else is withheld (DEC-79).
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct DisclosureRule {
+    /// The purpose.
+    pub purpose: PurposeId,
+    /// The recipient.
+    pub recipient: ActorId,
+    /// The categories it may get.
+    pub categories: Vec<CategoryId>,
+    /// What it may do with them.
+    pub permitted_use: Vec<Key>,
+}
+
+/// Limits in force; each has a documented default.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
+#[serde(deny_unknown_fields, default)]
+pub struct Limits {
+    /// The longest time to a trigger gap's review, in milliseconds (DEC-98). Default 30 days.
+    pub review_interval_ms_max: u64,
+    /// How many classification works one (event, candidate) pair may use (DEC-22). Default 1.
+    pub classification_max: u32,
+    /// How many episodes run at once (§8.4). Default 64.
+    pub fan_out_max: u32,
+    /// How long an undispatched reservation or permit lives, in milliseconds (§8.3). Default 30 s.
+    pub permit_ms: u64,
+    /// How many fresh fingerprints without progress before a capability gap (DEC-89). Default 8.
+    pub fingerprints_max: u32,
+    /// How long an episode may take, in milliseconds. Default 10 minutes.
+    pub episode_ms_max: u64,
+    /// How long an ownership lease lasts, in milliseconds. Default 5 minutes.
+    pub lease_ms: u64,
+}
+
+impl Default for Limits {
+    fn default() -> Self {
+        Self {
+            review_interval_ms_max: 30 * 24 * 3_600_000,
+            classification_max: 1,
+            fan_out_max: 64,
+            permit_ms: 30_000,
+            fingerprints_max: 8,
+            episode_ms_max: 600_000,
+            lease_ms: 300_000,
+        }
+    }
+}
+
+/// A versioned deployment profile. Spec: Appendix A.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Profile {
+    /// Its id, stable across versions.
+    pub profile_id: ProfileId,
+    /// Its version, rising by one.
+    pub version: u32,
+    /// The user whose authority governs (SR1).
+    pub user: ActorId,
+    /// The space's outermost scope.
+    pub scope: Scope,
+    /// The answers to the ten questions, keyed `q1` to `q10`.
+    pub answers: BTreeMap<Key, Text>,
+    /// The authentication mechanisms in use (§6.1).
+    pub mechanisms: Vec<Mechanism>,
+    /// Key rotation, revocation and signing scope, stated where signatures are used (§6.1).
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub signing_policy: Option<Text>,
+    /// The changes that restrict at once.
+    #[serde(default)]
+    pub restrictive_events: Vec<RestrictiveEvent>,
+    /// What may be released to whom.
+    #[serde(default)]
+    pub disclosure_rules: Vec<DisclosureRule>,
+    /// The independent authority for restrictions that an issuer may not make (DEC-75).
+    pub restrictive_authority: ActorId,
+    /// The policy for packets whose deadline passes.
+    pub deadline_policy: PolicyId,
+    /// The budget of the whole deployment.
+    #[serde(default)]
+    pub budget: Amounts,
+    /// The budget of each obligation.
+    #[serde(default)]
+    pub obligation_budget: Amounts,
+    /// The lane that only urgent work, readback and reconciliation may draw on (DEC-106).
+    #[serde(default)]
+    pub reserved_budget: Amounts,
+    /// Limits.
+    #[serde(default)]
+    pub limits: Limits,
+    /// Whether it is in force.
+    #[serde(default = "current")]
+    pub standing: Standing,
+}
+
+const fn current() -> Standing {
+    Standing::Current
+}
+
+impl Profile {
+    /// The numbers of the questions that have no answer; consequential work needs none to be missing.
+    #[must_use]
+    pub fn unanswered(&self) -> Vec<u8> {
+        (1..=QUESTIONS)
+            .filter(|number| !self.answers.contains_key(&Key::from(format!("q{number}"))))
+            .chain((self.mechanisms.contains(&Mechanism::Ed25519) && self.signing_policy.is_none()).then_some(1))
+            .collect()
+    }
+}
+
+impl Check for Profile {
+    fn check(&self) -> Result<(), Fault> {
+        self.profile_id.check().map_err(|fault| fault.within("profile_id"))?;
+        self.user.check().map_err(|fault| fault.within("user"))?;
+        self.scope.check().map_err(|fault| fault.within("scope"))?;
+        self.answers.check().map_err(|fault| fault.within("answers"))?;
+        let known = |key: &Key| (1..=QUESTIONS).any(|number| key.as_str() == format!("q{number}"));
+        if let Some(key) = self.answers.keys().find(|key| !known(key)) {
+            return Err(Fault::schema("the answers are keyed `q1` to `q10`")
+                .within(key)
+                .within("answers"));
+        }
+        self.budget.check().map_err(|fault| fault.within("budget"))?;
+        self.obligation_budget
+            .check()
+            .map_err(|fault| fault.within("obligation_budget"))?;
+        self.reserved_budget
+            .check()
+            .map_err(|fault| fault.within("reserved_budget"))
+    }
+}

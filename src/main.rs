@@ -1,0 +1,2 @@
+//! closer
+fn main() {}

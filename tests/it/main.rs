@@ -1,0 +1,2 @@
+//! whole-system tests
+fn main() {}
