@@ -1,1 +1,29 @@
-//! adapters
+//! The world's edge: everything that touches a clock, a key, a file, a process or a socket.
+//!
+//! One folder per port of [`closer_protocol::port`]: [`clock`], [`ids`], [`keys`], [`operations`], [`readback`],
+//! [`participants`]; [`World`] puts them together. Deliberately lacks decisions: an operation is carried out because a
+//! [`closer_monitor::Permit`] was handed in, never because it looked right, and what a call answered is reported, not
+//! believed. Deliberately lacks a shell: no argument of outside data is ever read by a command interpreter.
+//!
+//! Operations and readbacks run on a tokio runtime with timers and I/O enabled.
+
+pub mod clock;
+pub mod ids;
+pub mod keys;
+
+mod confine;
+mod process;
+mod template;
+
+pub mod operations;
+
+pub mod readback;
+
+pub mod participants;
+
+mod world;
+
+pub use process::{
+    BrokenLedger, Ended, FileLedger, MemoryLedger, ProcessEnd, ProcessLedger, Program, TaskProcess, terminate_recorded,
+};
+pub use world::{World, WorldConfig};

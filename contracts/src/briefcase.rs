@@ -69,7 +69,7 @@ crate::contract! {
 
 /// What a packet asks to be allowed. Spec: C13.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
-#[serde(rename_all = "snake_case")]
+#[serde(rename_all = "snake_case", deny_unknown_fields)]
 pub enum RequestedAuthorization {
     /// One exact action, and the narrowest grant that covers it.
     Action {

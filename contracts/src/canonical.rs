@@ -100,19 +100,28 @@ pub fn digest_of<T: Serialize + ?Sized>(value: &T) -> Result<Digest, Fault> {
     Ok(Digest::of(&to_bytes(value)?))
 }
 
+/// A value as JSON, guarded first: the conversion itself would drop duplicate keys and turn a NaN into `null`.
+///
+/// # Errors
+/// As [`Canonical::of`].
+pub fn to_value<T: Serialize + ?Sized>(value: &T) -> Result<Value, Fault> {
+    guard::check(value)?;
+    serde_json::to_value(value).map_err(|error| Fault::schema(format!("not JSON: {error}")))
+}
+
 /// Reads bytes strictly and accepts them only if they are their own canonical form.
 ///
 /// # Errors
 /// As [`Canonical::read`].
 pub fn read_canonical(bytes: &[u8]) -> Result<Value, Fault> {
-    if bytes.len() > PAYLOAD_BYTES_MAX {
+    if crate::branch!("canonical.payload_beyond_bound", bytes.len() > PAYLOAD_BYTES_MAX) {
         return Err(Fault::oversize(format!(
             "a payload has at most {PAYLOAD_BYTES_MAX} bytes"
         )));
     }
     let value = read_value(bytes)?;
     let canonical = serde_jcs::to_vec(&value).map_err(|error| Fault::schema(format!("not canonical JSON: {error}")))?;
-    match canonical == bytes {
+    match crate::branch!("canonical.bytes_are_canonical", canonical == bytes) {
         true => Ok(value),
         false => Err(Fault::schema(
             "the bytes are not the canonical form (RFC 8785) of their content",
@@ -122,9 +131,27 @@ pub fn read_canonical(bytes: &[u8]) -> Result<Value, Fault> {
 
 /// Turns a strictly read value into a contract, naming the field that does not fit.
 ///
+/// The contract's own form is the only one accepted: what would be written differently (a list in place of an object, a
+/// member left out that is written as `null`) is refused.
+///
 /// # Errors
 /// `schema_invalid` with the path of the field.
-pub fn from_value<T: DeserializeOwned>(value: Value) -> Result<T, Fault> {
+pub fn from_value<T: Serialize + DeserializeOwned>(value: Value) -> Result<T, Fault> {
+    let typed = shape(value.clone())?;
+    match first_difference(&value, &to_value(&typed)?) {
+        None => Ok(typed),
+        Some(path) => {
+            let fault = Fault::schema("this is not the form in which the contract is written");
+            match path.is_empty() {
+                true => Err(fault),
+                false => Err(fault.within(path)),
+            }
+        }
+    }
+}
+
+/// Turns a value into a type by whatever forms its reader takes; for parts of a value that [`from_value`] reads whole.
+pub(crate) fn shape<T: DeserializeOwned>(value: Value) -> Result<T, Fault> {
     serde_path_to_error::deserialize(value).map_err(|error| {
         let path = error.path().to_string();
         let fault = Fault::schema(error.into_inner().to_string());
@@ -133,6 +160,33 @@ pub fn from_value<T: DeserializeOwned>(value: Value) -> Result<T, Fault> {
             path => fault.within(path),
         }
     })
+}
+
+/// The path of the first member in which two values differ; empty for the values themselves.
+fn first_difference(read: &Value, written: &Value) -> Option<String> {
+    if read == written {
+        return None;
+    }
+    let inside = |name: String, deeper: String| match deeper.is_empty() {
+        true => name,
+        false => format!("{name}.{deeper}"),
+    };
+    let deeper = match (read, written) {
+        (Value::Object(read), Value::Object(written)) => {
+            let names = written.keys().chain(read.keys());
+            names.into_iter().find_map(|name| match (read.get(name), written.get(name)) {
+                (Some(read), Some(written)) => Some(inside(name.clone(), first_difference(read, written)?)),
+                (Some(_), None) | (None, Some(_)) => Some(name.clone()),
+                (None, None) => None,
+            })
+        }
+        (Value::Array(read), Value::Array(written)) if read.len() == written.len() => {
+            let mut pairs = read.iter().zip(written).enumerate();
+            pairs.find_map(|(i, (read, written))| Some(inside(i.to_string(), first_difference(read, written)?)))
+        }
+        _ => None,
+    };
+    Some(deeper.unwrap_or_default())
 }
 
 /// A digest of length-prefixed parts under a domain name, for structures that are not JSON (links, Merkle nodes).

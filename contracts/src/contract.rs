@@ -42,6 +42,26 @@ pub fn present<'de, D: Deserializer<'de>, T: Deserialize<'de>>(deserializer: D) 
     T::deserialize(deserializer)
 }
 
+/// Reads an optional member that is there, which may not be `null` (DEC-09).
+///
+/// # Errors
+/// Those of the member's own type.
+pub fn stated<'de, D: Deserializer<'de>, T: Deserialize<'de>>(deserializer: D) -> Result<Option<T>, D::Error> {
+    T::deserialize(deserializer).map(Some)
+}
+
+/// A field's name on the wire: its name in Rust without the mark of a raw identifier.
+#[must_use]
+pub const fn wire_name(name: &'static str) -> &'static str {
+    match name.as_bytes() {
+        [b'r', b'#', rest @ ..] => match std::str::from_utf8(rest) {
+            Ok(rest) => rest,
+            Err(_) => name,
+        },
+        _ => name,
+    }
+}
+
 /// Declares a contract: `"ROW" field: Type,` in the specification's order.
 ///
 /// `Option<T>` is a nullable field, which must be present all the same (DEC-08). Unknown fields are refused.
@@ -53,7 +73,7 @@ macro_rules! contract {
         $(#[$doc:meta])*
         pub struct $name:ident = $wire:literal $(checked by $extra:path)? {
             $($(#[$field_doc:meta])* $row:literal $field:ident : $ty:ty),+
-            $(; $optional:ident : $optional_ty:ty)? $(,)?
+            $(; $optional:ident : Option<$optional_ty:ty>)? $(,)?
         }
     ) => {
         $(#[$doc])*
@@ -68,20 +88,36 @@ macro_rules! contract {
             )+
             $(
                 /// Extensions in reverse-DNS keys; digested, never read by a decision (DEC-09).
-                #[serde(default, skip_serializing_if = "Option::is_none")]
-                pub $optional: $optional_ty,
+                #[serde(
+                    default,
+                    deserialize_with = "crate::contract::stated",
+                    skip_serializing_if = "Option::is_none"
+                )]
+                pub $optional: Option<$optional_ty>,
             )?
         }
 
         impl $crate::contract::Contract for $name {
             const NAME: &'static str = $wire;
             const FIELDS: &'static [$crate::contract::Field] =
-                &[$($crate::contract::Field { row: $row, name: stringify!($field) }),+];
+                &[$($crate::contract::Field { row: $row, name: $crate::contract::wire_name(stringify!($field)) }),+];
+        }
+
+        #[cfg(any(test, feature = "example"))]
+        impl $crate::example::Parts for $name {
+            fn parts(extent: $crate::example::Extent) -> Self {
+                use $crate::example::Example;
+                Self {
+                    $($field: Example::example(extent),)+
+                    $($optional: Example::example(extent),)?
+                }
+            }
         }
 
         impl $crate::contract::Check for $name {
             fn check(&self) -> Result<(), $crate::fault::Fault> {
-                $($crate::contract::Check::check(&self.$field).map_err(|fault| fault.within(stringify!($field)))?;)+
+                $($crate::contract::Check::check(&self.$field)
+                    .map_err(|fault| fault.within($crate::contract::wire_name(stringify!($field))))?;)+
                 $($crate::contract::Check::check(&self.$optional).map_err(|fault| fault.within(stringify!($optional)))?;)?
                 $({
                     let extra: fn(&$name) -> Result<(), $crate::fault::Fault> = $extra;
@@ -95,13 +131,10 @@ macro_rules! contract {
 
 /// Declares a closed enum of unit variants with its words on the wire, in protocol order.
 #[macro_export]
-macro_rules! words {
+macro_rules! word_enum {
     ($(#[$doc:meta])* pub enum $name:ident { $($(#[$variant_doc:meta])* $variant:ident = $word:literal),+ $(,)? }) => {
         $(#[$doc])*
-        #[derive(
-            Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash,
-            serde::Serialize, serde::Deserialize, schemars::JsonSchema,
-        )]
+        #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, serde::Serialize, serde::Deserialize)]
         pub enum $name {
             $($(#[$variant_doc])* #[serde(rename = $word)] $variant),+
         }
@@ -126,6 +159,25 @@ macro_rules! words {
         impl $crate::contract::Check for $name {
             fn check(&self) -> Result<(), $crate::fault::Fault> {
                 Ok(())
+            }
+        }
+    };
+}
+
+/// A [`word_enum!`](crate::word_enum) of a contract: with its JSON Schema and its examples.
+#[macro_export]
+macro_rules! words {
+    ($(#[$doc:meta])* pub enum $name:ident { $($variants:tt)+ }) => {
+        $crate::word_enum! {
+            $(#[$doc])*
+            #[derive(schemars::JsonSchema)]
+            pub enum $name { $($variants)+ }
+        }
+
+        #[cfg(any(test, feature = "example"))]
+        impl $crate::example::Example for $name {
+            fn example(extent: $crate::example::Extent) -> Self {
+                $crate::example::one_of(Self::ALL, extent)
             }
         }
     };
@@ -181,12 +233,12 @@ impl<T: Check> Check for Arc<T> {
     }
 }
 
-fn check_length(items: usize) -> Result<(), Fault> {
-    match items <= LIST_ITEMS_MAX {
-        true => Ok(()),
-        false => Err(Fault::oversize(format!(
+pub(crate) fn check_length(items: usize) -> Result<(), Fault> {
+    match crate::branch!("contract.list_beyond_bound", items > LIST_ITEMS_MAX) {
+        true => Err(Fault::oversize(format!(
             "a list has at most {LIST_ITEMS_MAX} items; page longer ones"
         ))),
+        false => Ok(()),
     }
 }
 
@@ -215,7 +267,7 @@ impl<K: Check + std::fmt::Display, V: Check> Check for BTreeMap<K, V> {
 /// # Errors
 /// `schema_invalid`.
 pub fn nonempty<T>(items: &[T], field: &'static str) -> Result<(), Fault> {
-    match items.is_empty() {
+    match crate::branch!("contract.list_is_empty", items.is_empty()) {
         true => Err(Fault::schema("the list has at least one item").within(field)),
         false => Ok(()),
     }

@@ -1,6 +1,6 @@
 //! DELTA: immutable proposed changes against a named parent, each of a declared class. Spec: §5, C10, DEC-95.
 
-use crate::contract::{Check, nonempty};
+use crate::contract::{Check, nonempty, present};
 use crate::digest::Digest;
 use crate::fault::Fault;
 use crate::id::{ActorId, DeltaId, DependencyId, GrantId, Id, ObligationId, RestrictionId, Text};
@@ -91,6 +91,7 @@ pub enum Change {
         /// Its new status.
         status: ObligationStatus,
         /// The admitted successor of a superseded obligation.
+        #[serde(deserialize_with = "present")]
         successor: Option<ObligationId>,
         /// Why.
         reason: Text,
@@ -109,6 +110,7 @@ pub enum Change {
         /// All its triggers from now on.
         reentries: Vec<Reentry>,
         /// Why there is none, where there is none.
+        #[serde(deserialize_with = "present")]
         trigger_gap: Option<TriggerGap>,
     },
     /// Another identity answers for it.
@@ -211,9 +213,17 @@ impl Check for Change {
             },
             Self::Suspend { reason, .. }
             | Self::Retract { reason, .. }
-            | Self::RevokeGrant { reason, .. }
-            | Self::SetStatus { reason, .. }
-            | Self::LiftRestriction { reason, .. } => reason.check().map_err(|fault| fault.within("reason")),
+            | Self::RevokeGrant { reason, .. } => reason.check().map_err(|fault| fault.within("reason")),
+            Self::SetStatus { successor, reason, .. } => {
+                successor.check().map_err(|fault| fault.within("successor"))?;
+                reason.check().map_err(|fault| fault.within("reason"))
+            }
+            Self::LiftRestriction {
+                urgent_receipt, reason, ..
+            } => {
+                urgent_receipt.check().map_err(|fault| fault.within("urgent_receipt"))?;
+                reason.check().map_err(|fault| fault.within("reason"))
+            }
             Self::AdmitObligation { obligation, reentries } => {
                 obligation.check().map_err(|fault| fault.within("obligation"))?;
                 reentries.check().map_err(|fault| fault.within("reentries"))
@@ -228,7 +238,9 @@ impl Check for Change {
                 reentries.check().map_err(|fault| fault.within("reentries"))?;
                 trigger_gap.check().map_err(|fault| fault.within("trigger_gap"))
             }
-            Self::SetOwner { responsible_owner, .. } => responsible_owner.check(),
+            Self::SetOwner { responsible_owner, .. } => responsible_owner
+                .check()
+                .map_err(|fault| fault.within("responsible_owner")),
             Self::AddDependency { dependency } => dependency.check().map_err(|fault| fault.within("dependency")),
             Self::RemoveDependency { .. } => Ok(()),
             Self::SuspendEligibility { restriction } => {

@@ -41,7 +41,8 @@ impl Digest {
             .ok_or_else(|| Fault::schema("a digest names its algorithm: `sha256:`"))?;
         let lowercase = hex.bytes().all(|b| b.is_ascii_digit() || (b'a'..=b'f').contains(&b));
         let mut raw = [0u8; 32];
-        if !lowercase || hex::decode_to_slice(hex, &mut raw).is_err() {
+        let decoded = lowercase && hex::decode_to_slice(hex, &mut raw).is_ok();
+        if crate::branch!("digest.malformed", !decoded) {
             return Err(Fault::schema("a sha256 digest has 64 lowercase hexadecimal digits"));
         }
         Ok(Self(raw))

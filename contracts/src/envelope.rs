@@ -4,7 +4,7 @@ use crate::action::Action;
 use crate::adjudication::Adjudication;
 use crate::briefcase::Briefcase;
 use crate::canonical;
-use crate::contract::{Check, Contract, Field, present};
+use crate::contract::{Check, Contract, Field, present, stated};
 use crate::delta::Delta;
 use crate::digest::Digest;
 use crate::event::Event;
@@ -33,6 +33,19 @@ crate::contract! {
     pub struct DisclosureRef = "DisclosureRef" {
         "CP-C1-F17" id: DisclosureId,
         "CP-C1-F18" digest: Digest,
+    }
+}
+
+impl DisclosureRef {
+    /// Compares with the digest of the receipt that the id resolves to.
+    ///
+    /// # Errors
+    /// `digest_mismatch`.
+    pub fn check_digest(&self, receipt: Digest) -> Result<(), Fault> {
+        match crate::branch!("envelope.disclosure_digest_differs", self.digest != receipt) {
+            true => Err(Fault::new(RefusalCode::DigestMismatch, "the receipt has another digest").within("disclosure")),
+            false => Ok(()),
+        }
     }
 }
 
@@ -91,7 +104,7 @@ pub struct Envelope<B = Body> {
     /// Row CP-C1-F14: over all other fields.
     pub content_digest: Digest,
     /// Extensions (DEC-09).
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(default, deserialize_with = "stated", skip_serializing_if = "Option::is_none")]
     pub extensions: Option<Extensions>,
 }
 
@@ -385,10 +398,11 @@ fn check(envelope: &Envelope) -> Result<(), Fault> {
 }
 
 fn to_object<T: Serialize>(value: &T) -> Result<serde_json::Map<String, Value>, Fault> {
-    match serde_json::to_value(value) {
-        Ok(Value::Object(object)) => Ok(object),
-        Ok(_) => Err(Fault::schema("a contract is an object")),
-        Err(error) => Err(Fault::schema(error.to_string())),
+    match canonical::to_value(value)? {
+        Value::Object(object) => Ok(object),
+        Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) | Value::Array(_) => {
+            Err(Fault::schema("a contract is an object"))
+        }
     }
 }
 

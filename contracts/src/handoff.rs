@@ -26,6 +26,16 @@ crate::contract! {
 }
 
 crate::contract! {
+    /// A recipient's authenticated consent to exactly this handoff. Spec: DEC-52.
+    pub struct HandoffConsent = "HANDOFF_CONSENT" {
+        "CP-C12-02" handoff_ref: HandoffId,
+        "CP-C12-02" recipient_ref: ActorId,
+        "CP-C12-02" contract_digest: Digest,
+        "CP-C12-02" ownership_epoch: u64,
+    }
+}
+
+crate::contract! {
     /// What the ownership service writes with the transfer itself. Spec: DEC-52.
     pub struct AcceptanceReceipt = "ACCEPTANCE_RECEIPT" {
         "CP-C11-F15" receipt_id: ReceiptId,

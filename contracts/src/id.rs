@@ -3,6 +3,7 @@
 //! An id is opaque ASCII of 1 to 128 characters from `[A-Za-z0-9._:-]`, unique in a space across all kinds, never
 //! reused and never parsed for meaning (DEC-07). Each kind has its own type; the store keeps the kind beside the id.
 
+use crate::branch;
 use crate::contract::Check;
 use crate::fault::Fault;
 use serde::{Deserialize, Serialize};
@@ -17,18 +18,27 @@ pub const TEXT_BYTES_MAX: usize = 4096;
 pub const KEY_BYTES_MAX: usize = 256;
 
 fn check_id(text: &str) -> Result<(), Fault> {
-    if text.len() > ID_BYTES_MAX {
+    if branch!("id.beyond_bound", text.len() > ID_BYTES_MAX) {
         return Err(Fault::oversize("an id has at most 128 characters"));
     }
     let plain = |b: u8| b.is_ascii_alphanumeric() || matches!(b, b'.' | b'_' | b':' | b'-');
-    if text.is_empty() || !text.bytes().all(plain) {
+    if branch!("id.malformed", text.is_empty() || !text.bytes().all(plain)) {
         return Err(Fault::schema("an id has 1 to 128 characters from A-Z a-z 0-9 . _ : -"));
     }
     Ok(())
 }
 
+fn check_stream(text: &str) -> Result<(), Fault> {
+    check_text(text, KEY_BYTES_MAX)?;
+    let plain = |b: u8| b.is_ascii_alphanumeric() || matches!(b, b'.' | b'_' | b':' | b'-' | b'/');
+    match text.bytes().all(plain) {
+        true => Ok(()),
+        false => Err(Fault::schema("a stream's name has characters from A-Z a-z 0-9 . _ : - /")),
+    }
+}
+
 fn check_text(text: &str, bytes_max: usize) -> Result<(), Fault> {
-    if text.len() > bytes_max {
+    if branch!("text.beyond_bound", text.len() > bytes_max) {
         return Err(Fault::oversize(format!("text has at most {bytes_max} bytes")));
     }
     if text.is_empty() {
@@ -38,7 +48,7 @@ fn check_text(text: &str, bytes_max: usize) -> Result<(), Fault> {
 }
 
 macro_rules! strings {
-    ($check:expr, $schema:expr; $($(#[$doc:meta])* $name:ident),+ $(,)?) => {$(
+    ($check:expr, $bytes_max:expr, $schema:expr; $($(#[$doc:meta])* $name:ident),+ $(,)?) => {$(
         $(#[$doc])*
         #[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
         #[serde(transparent)]
@@ -89,6 +99,13 @@ macro_rules! strings {
             }
         }
 
+        #[cfg(any(test, feature = "example"))]
+        impl crate::example::Example for $name {
+            fn example(extent: crate::example::Extent) -> Self {
+                crate::example::text_of(stringify!($name), $bytes_max, extent).into()
+            }
+        }
+
         impl schemars::JsonSchema for $name {
             fn schema_name() -> std::borrow::Cow<'static, str> {
                 stringify!($name).into()
@@ -103,7 +120,7 @@ macro_rules! strings {
 
 macro_rules! ids {
     ($($(#[$doc:meta])* $name:ident),+ $(,)?) => {
-        strings! { check_id, schemars::json_schema!({ "type": "string", "pattern": "^[A-Za-z0-9._:-]{1,128}$" }); $($(#[$doc])* $name),+ }
+        strings! { check_id, ID_BYTES_MAX, schemars::json_schema!({ "type": "string", "pattern": "^[A-Za-z0-9._:-]{1,128}$" }); $($(#[$doc])* $name),+ }
 
         $(impl From<$name> for Id {
             fn from(id: $name) -> Self {
@@ -119,7 +136,7 @@ macro_rules! ids {
     };
 }
 
-strings! { check_id, schemars::json_schema!({ "type": "string", "pattern": "^[A-Za-z0-9._:-]{1,128}$" });
+strings! { check_id, ID_BYTES_MAX, schemars::json_schema!({ "type": "string", "pattern": "^[A-Za-z0-9._:-]{1,128}$" });
     /// An id of any kind, where the kind stands beside it.
     Id,
 }
@@ -173,8 +190,6 @@ ids! {
     AttemptId,
     /// Names one observation. Spec: C8.
     EvidenceId,
-    /// Names a stream of observations with its own counter. Spec: §6.3.
-    ObservationStreamId,
     /// Names a registered readback method. Spec: C8.
     ReadbackMethodId,
     /// Names one adjudication. Spec: C9.
@@ -223,12 +238,18 @@ ids! {
     IncidentId,
 }
 
-strings! { |text| check_text(text, TEXT_BYTES_MAX), schemars::json_schema!({ "type": "string", "minLength": 1, "maxLength": 4096 });
+strings! { check_stream, KEY_BYTES_MAX, schemars::json_schema!({ "type": "string", "pattern": "^[A-Za-z0-9._:/-]{1,256}$" });
+    /// Names a stream of observations with its own counter, such as `service-a/candidate/export-probes`: 1 to 256
+    /// characters of an id or `/`. Spec: §6.3.
+    ObservationStreamId,
+}
+
+strings! { |text| check_text(text, TEXT_BYTES_MAX), TEXT_BYTES_MAX, schemars::json_schema!({ "type": "string", "minLength": 1, "maxLength": 4096 });
     /// Text of 1 to 4,096 bytes for people to read. It never decides identity (Appendix B).
     Text,
 }
 
-strings! { |text| check_text(text, KEY_BYTES_MAX), schemars::json_schema!({ "type": "string", "minLength": 1, "maxLength": 256 });
+strings! { |text| check_text(text, KEY_BYTES_MAX), KEY_BYTES_MAX, schemars::json_schema!({ "type": "string", "minLength": 1, "maxLength": 256 });
     /// A key or name of 1 to 256 bytes, compared byte for byte.
     Key,
 }

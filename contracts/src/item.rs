@@ -1,6 +1,7 @@
 //! The items of accepted state: seven kinds of §5, and the registry that the monitor trusts. Spec: §5, DEC-44, DEC-104.
 
 use crate::audit::Grant;
+use crate::auth::SigningScope;
 use crate::contract::{Check, nonempty};
 use crate::delta::ChangeClass;
 use crate::digest::Digest;
@@ -10,7 +11,6 @@ use crate::id::{
     MethodId, ObligationId, OperationId, PolicyId, ReadbackMethodId, RestrictionId, RuleId, SourceId, Text,
 };
 use crate::obligation::Obligation;
-use crate::payload_type::PayloadType;
 use crate::reentry::Reentry;
 use crate::refs::{Amounts, ArtifactRef, Plain, ProducerRole, Scope, TargetPattern, VersionedRef};
 use crate::time::Timestamp;
@@ -417,15 +417,15 @@ crate::words! {
 
 crate::contract! {
     /// One signing key: its validity, its scope and what became of it. Spec: DEC-12, DEC-13.
-    pub struct SigningKeyEntry = "SigningKeyEntry" {
+    pub struct SigningKeyEntry = "SigningKeyEntry" checked by SigningKeyEntry::check_key {
         /// The digest of the canonical key bytes.
         "CP-6.1-12" key_id: KeyId,
         /// 32 bytes in lowercase hexadecimal.
         "CP-6.1-12" public_key: Key,
         "CP-6.1-12" not_before: Timestamp,
         "CP-6.1-12" not_after: Timestamp,
-        /// The payload types it may sign.
-        "CP-6.1-12" signing_scope: Vec<PayloadType>,
+        /// The payload types and kinds of artifact it may sign.
+        "CP-6.1-12" signing_scope: Vec<SigningScope>,
         "CP-6.1-12" revoked_at: Option<Timestamp>,
         /// Whether it was revoked as compromised: every payload of the key is then flagged.
         "CP-6.1-12" compromised: bool,
@@ -620,9 +620,9 @@ impl Appointment {
     }
 }
 
-/// One accepted item.
+/// One accepted item. The member `item` says which kind it is.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
-#[serde(tag = "kind", rename_all = "snake_case")]
+#[serde(tag = "item", rename_all = "snake_case")]
 pub enum Item {
     /// See [`Goal`].
     Goal(Goal),

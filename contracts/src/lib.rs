@@ -45,6 +45,12 @@ pub mod profile;
 
 pub mod record;
 
+#[cfg(any(test, feature = "example"))]
+pub mod example;
+
+#[cfg(test)]
+mod tests;
+
 pub use canonical::Canonical;
 pub use contract::{Check, Contract};
 pub use digest::Digest;

@@ -1,6 +1,10 @@
 //! The twelve payload types and the message map: who may produce which, and who acts on it. Spec: §6.2, DEC-18, DEC-104.
 
+use crate::delta::AdmissionPath;
+use crate::envelope::{Body, Envelope};
+use crate::fault::Fault;
 use crate::refs::ProducerRole;
+use crate::refusal::RefusalCode;
 
 crate::words! {
     /// The closed set of payload types (§6.2).
@@ -101,4 +105,45 @@ impl PayloadType {
             Self::Result | Self::Adjudication => rule(false, false, false, true),
         }
     }
+
+    /// Judges whether a role acts on this type.
+    ///
+    /// # Errors
+    /// `missing_authority`.
+    pub fn check_consumer(self, role: ProducerRole) -> Result<(), Fault> {
+        match crate::branch!("payload_type.consumer_unmapped", !self.consumers().contains(&role)) {
+            true => Err(Fault::new(
+                RefusalCode::MissingAuthority,
+                format!("the role `{role}` does not act on `{self}`"),
+            )),
+            false => Ok(()),
+        }
+    }
+}
+
+/// Judges whether the producer's role may emit this payload; apart from authentication, which establishes the role.
+/// A distiller emits ordinary deltas and an issuer urgent ones.
+///
+/// # Errors
+/// `missing_authority`.
+pub fn check_producer(envelope: &Envelope) -> Result<(), Fault> {
+    let role = envelope.producer.role;
+    if crate::branch!(
+        "payload_type.producer_unmapped",
+        !envelope.r#type.producers().contains(&role)
+    ) {
+        let reason = format!("the role `{role}` does not produce `{}`", envelope.r#type);
+        return Err(Fault::new(RefusalCode::MissingAuthority, reason).within("producer.role"));
+    }
+    if let Body::Delta(delta) = &envelope.body {
+        let own = match delta.admission_path {
+            AdmissionPath::Ordinary => ProducerRole::Distiller,
+            AdmissionPath::UrgentRestrictive => ProducerRole::Issuer,
+        };
+        if crate::branch!("payload_type.path_of_another_role", role != own) {
+            let reason = format!("the role `{role}` does not use the path `{}`", delta.admission_path);
+            return Err(Fault::new(RefusalCode::MissingAuthority, reason).within("body.admission_path"));
+        }
+    }
+    Ok(())
 }

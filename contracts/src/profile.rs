@@ -8,6 +8,7 @@ use crate::fault::Fault;
 use crate::id::{ActorId, CategoryId, ChangeKindId, Key, PolicyId, ProfileId, PurposeId, SourceId, Text};
 use crate::item::{Mechanism, Standing};
 use crate::refs::{Amounts, Scope};
+use crate::refusal::RefusalCode;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 
@@ -44,6 +45,25 @@ pub struct DisclosureRule {
     pub permitted_use: Vec<Key>,
 }
 
+impl Check for RestrictiveEvent {
+    fn check(&self) -> Result<(), Fault> {
+        self.change_kind.check().map_err(|fault| fault.within("change_kind"))?;
+        self.source.check().map_err(|fault| fault.within("source"))?;
+        self.issuer.check().map_err(|fault| fault.within("issuer"))?;
+        self.action.check().map_err(|fault| fault.within("action"))?;
+        self.reason.check().map_err(|fault| fault.within("reason"))
+    }
+}
+
+impl Check for DisclosureRule {
+    fn check(&self) -> Result<(), Fault> {
+        self.purpose.check().map_err(|fault| fault.within("purpose"))?;
+        self.recipient.check().map_err(|fault| fault.within("recipient"))?;
+        self.categories.check().map_err(|fault| fault.within("categories"))?;
+        self.permitted_use.check().map_err(|fault| fault.within("permitted_use"))
+    }
+}
+
 /// Limits in force; each has a documented default.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(deny_unknown_fields, default)]
@@ -78,6 +98,34 @@ impl Default for Limits {
     }
 }
 
+/// How signing keys are governed. A deployment that signs states all three (§6.1, DEC-13).
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct SigningPolicy {
+    /// How keys are rotated.
+    pub rotation: Option<Text>,
+    /// How keys are revoked, and what follows when one is compromised.
+    pub revocation: Option<Text>,
+    /// How it is decided what each key may sign.
+    pub scope: Option<Text>,
+}
+
+impl SigningPolicy {
+    /// Whether all three are stated.
+    #[must_use]
+    pub const fn is_complete(&self) -> bool {
+        self.rotation.is_some() && self.revocation.is_some() && self.scope.is_some()
+    }
+}
+
+impl Check for SigningPolicy {
+    fn check(&self) -> Result<(), Fault> {
+        self.rotation.check().map_err(|fault| fault.within("rotation"))?;
+        self.revocation.check().map_err(|fault| fault.within("revocation"))?;
+        self.scope.check().map_err(|fault| fault.within("scope"))
+    }
+}
+
 /// A versioned deployment profile. Spec: Appendix A.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(deny_unknown_fields)]
@@ -94,9 +142,9 @@ pub struct Profile {
     pub answers: BTreeMap<Key, Text>,
     /// The authentication mechanisms in use (§6.1).
     pub mechanisms: Vec<Mechanism>,
-    /// Key rotation, revocation and signing scope, stated where signatures are used (§6.1).
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub signing_policy: Option<Text>,
+    /// How signing keys are governed; complete where signatures are used (§6.1).
+    #[serde(default)]
+    pub signing_policy: SigningPolicy,
     /// The changes that restrict at once.
     #[serde(default)]
     pub restrictive_events: Vec<RestrictiveEvent>,
@@ -134,8 +182,31 @@ impl Profile {
     pub fn unanswered(&self) -> Vec<u8> {
         (1..=QUESTIONS)
             .filter(|number| !self.answers.contains_key(&Key::from(format!("q{number}"))))
-            .chain((self.mechanisms.contains(&Mechanism::Ed25519) && self.signing_policy.is_none()).then_some(1))
+            .chain(self.signs_without_policy().then_some(1))
             .collect()
+    }
+
+    fn signs_without_policy(&self) -> bool {
+        crate::branch!(
+            "profile.signs_without_policy",
+            self.mechanisms.contains(&Mechanism::Ed25519) && !self.signing_policy.is_complete()
+        )
+    }
+
+    /// Whether all ten questions are answered, signing policy included.
+    ///
+    /// # Errors
+    /// `profile_incomplete`, naming the questions left open.
+    pub fn check_complete(&self) -> Result<(), Fault> {
+        let open = self.unanswered();
+        match open.is_empty() {
+            true => Ok(()),
+            false => Err(Fault::new(
+                RefusalCode::ProfileIncomplete,
+                format!("the profile leaves open: {open:?}"),
+            )
+            .within("answers")),
+        }
     }
 }
 
@@ -151,6 +222,21 @@ impl Check for Profile {
                 .within(key)
                 .within("answers"));
         }
+        self.signing_policy
+            .check()
+            .map_err(|fault| fault.within("signing_policy"))?;
+        self.restrictive_events
+            .check()
+            .map_err(|fault| fault.within("restrictive_events"))?;
+        self.disclosure_rules
+            .check()
+            .map_err(|fault| fault.within("disclosure_rules"))?;
+        self.restrictive_authority
+            .check()
+            .map_err(|fault| fault.within("restrictive_authority"))?;
+        self.deadline_policy
+            .check()
+            .map_err(|fault| fault.within("deadline_policy"))?;
         self.budget.check().map_err(|fault| fault.within("budget"))?;
         self.obligation_budget
             .check()

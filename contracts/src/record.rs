@@ -250,6 +250,17 @@ pub struct FencedAppend {
     pub records: Vec<Record>,
 }
 
+/// The receipt of an append that landed: the log has its records durably, at these cursors.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Appended {
+    /// The epoch it was written under.
+    pub epoch: Epoch,
+    /// The cursor of its first record.
+    pub first: Cursor,
+    /// The cursor of its last record.
+    pub last: Cursor,
+}
+
 /// Why an append did not land: which guard failed and what stood there.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Conflict {

@@ -143,7 +143,7 @@ impl<'de> Deserialize<'de> for TypedPredicate {
                 .into_iter()
                 .map(|(key, value)| (key.to_string(), value))
                 .collect();
-            crate::canonical::from_value(Value::Object(object)).map_err(|fault| {
+            crate::canonical::shape(Value::Object(object)).map_err(|fault| {
                 let field = if fault.path.is_empty() {
                     String::new()
                 } else {
@@ -242,7 +242,11 @@ impl Check for TypedPredicate {
             Self::Any(any) => any.check(),
             Self::Unsupported(members) => members
                 .iter()
-                .try_for_each(|(key, value)| crate::refs::Plain(value.clone()).check().map_err(|f| f.within(key))),
+                .try_for_each(|(key, value)| {
+                    key.check()
+                        .and_then(|()| crate::refs::Plain(value.clone()).check())
+                        .map_err(|fault| fault.within(key))
+                }),
         }
     }
 }

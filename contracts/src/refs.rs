@@ -1,9 +1,10 @@
 //! Shared references and values: what contracts cite and how they name places, amounts and typed values (C1, Appendix B).
 
-use crate::contract::Check;
+use crate::contract::{Check, check_length};
 use crate::digest::Digest;
 use crate::fault::Fault;
-use crate::id::{ActorId, ArtifactId, Id, Key, SourceId, Text};
+use crate::id::{ActorId, ArtifactId, Id, KEY_BYTES_MAX, Key, SourceId, Text};
+use crate::refusal::RefusalCode;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use std::collections::BTreeMap;
@@ -23,6 +24,37 @@ crate::contract! {
         "CP-B-04" id: ArtifactId,
         "CP-B-04" digest: Digest,
     }
+}
+
+impl StateRef {
+    /// Compares with the state that is held under the same version.
+    ///
+    /// # Errors
+    /// `digest_mismatch`.
+    pub fn check_digest(&self, held: &Self) -> Result<(), Fault> {
+        let differs = self.version == held.version && self.digest != held.digest;
+        match crate::branch!("refs.state_digest_differs", differs) {
+            true => Err(mismatch("the state of this version has another digest")),
+            false => Ok(()),
+        }
+    }
+}
+
+impl ArtifactRef {
+    /// Compares with the digest of what is stored under the id.
+    ///
+    /// # Errors
+    /// `digest_mismatch`.
+    pub fn check_digest(&self, stored: Digest) -> Result<(), Fault> {
+        match crate::branch!("refs.artifact_digest_differs", self.digest != stored) {
+            true => Err(mismatch("the stored artifact has another digest")),
+            false => Ok(()),
+        }
+    }
+}
+
+fn mismatch(reason: &'static str) -> Fault {
+    Fault::new(RefusalCode::DigestMismatch, reason).within("digest")
 }
 
 crate::contract! {
@@ -236,8 +268,17 @@ impl Check for Plain {
                         "plain text has at most {PLAIN_BYTES_MAX} bytes"
                     ))),
                 },
-                Value::Array(items) => items.iter().try_for_each(walk),
-                Value::Object(entries) => entries.values().try_for_each(walk),
+                Value::Array(items) => {
+                    check_length(items.len())?;
+                    items.iter().try_for_each(walk)
+                }
+                Value::Object(entries) => {
+                    check_length(entries.len())?;
+                    entries.iter().try_for_each(|(key, value)| match key.len() <= KEY_BYTES_MAX {
+                        true => walk(value),
+                        false => Err(Fault::oversize(format!("a key has at most {KEY_BYTES_MAX} bytes"))),
+                    })
+                }
             }
         }
         walk(&self.0)
@@ -287,6 +328,7 @@ impl Check for Amounts {
         ] {
             amount.check().map_err(|fault| fault.within(name))?;
         }
+        self.currency.check().map_err(|fault| fault.within("currency"))?;
         match (self.cost_micros, &self.currency) {
             (Some(_), None) => Err(Fault::schema("a cost names its currency").within("currency")),
             (Some(_) | None, Some(_)) | (None, None) => Ok(()),
@@ -323,13 +365,9 @@ impl EvidenceSnapshot {
     }
 
     fn check_digest(&self) -> Result<(), Fault> {
-        match Self::of(self.refs.clone())? == *self {
+        match crate::branch!("evidence_snapshot.digest_agrees", Self::of(self.refs.clone())? == *self) {
             true => Ok(()),
-            false => Err(Fault::new(
-                crate::refusal::RefusalCode::DigestMismatch,
-                "the snapshot's digest is not that of its sorted items",
-            )
-            .within("digest")),
+            false => Err(mismatch("the snapshot's digest is not that of its sorted items")),
         }
     }
 }

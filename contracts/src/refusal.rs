@@ -324,6 +324,47 @@ pub struct Refusal {
     pub refused_at: Timestamp,
 }
 
+/// A check that said no, before it is recorded as a [`Refusal`] of one subject.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Denial {
+    /// The code.
+    pub code: RefusalCode,
+    /// The check that failed.
+    pub check: CheckKind,
+    /// The offending reference: the changed fact, the missing id, the field's path.
+    pub offending: Option<String>,
+    /// Why, in the user's vocabulary.
+    pub reason: String,
+}
+
+impl Denial {
+    /// A denial without an offending reference.
+    #[must_use]
+    pub fn new(code: RefusalCode, check: CheckKind, reason: impl Into<String>) -> Self {
+        Self { code, check, offending: None, reason: reason.into() }
+    }
+
+    /// The same denial, naming what gave offence.
+    #[must_use]
+    pub fn of(mut self, offending: impl std::fmt::Display) -> Self {
+        self.offending = Some(offending.to_string());
+        self
+    }
+}
+
+impl From<crate::fault::Fault> for Denial {
+    fn from(fault: crate::fault::Fault) -> Self {
+        let offending = (!fault.path.is_empty()).then_some(fault.path);
+        Self { code: fault.code, check: CheckKind::Schema, offending, reason: fault.reason.into_owned() }
+    }
+}
+
+/// The first denial in precedence, which is the one the caller is told.
+#[must_use]
+pub fn foremost(denials: &[Denial]) -> Option<&Denial> {
+    denials.iter().min_by_key(|denial| denial.code.precedence())
+}
+
 /// The first refusal in precedence, which is the one the caller is told.
 #[must_use]
 pub fn first(refusals: &[Refusal]) -> Option<&Refusal> {

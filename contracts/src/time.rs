@@ -32,7 +32,8 @@ impl Timestamp {
             Some(&expected) => b == expected,
             None => b == b'Z',
         };
-        if !text.ends_with('Z') || !text.bytes().enumerate().all(fits) {
+        let fitting = text.ends_with('Z') && text.bytes().enumerate().all(fits);
+        if crate::branch!("time.malformed", !fitting) {
             return Err(invalid());
         }
         let instant: jiff::Timestamp = text.parse().map_err(|_| invalid())?;

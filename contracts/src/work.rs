@@ -27,7 +27,10 @@ crate::contract! {
 
 impl ContextItem {
     fn check_digest(&self) -> Result<(), Fault> {
-        match crate::canonical::digest_of(&self.content)? == self.reference.digest {
+        match crate::branch!(
+            "work.context_digest_agrees",
+            crate::canonical::digest_of(&self.content)? == self.reference.digest
+        ) {
             true => Ok(()),
             false => Err(Fault::new(
                 RefusalCode::DigestMismatch,
@@ -185,14 +188,29 @@ crate::words! {
     }
 }
 
-/// The target's own version, or the explicit statement that it has none to show (§6.3).
+/// The target's own version, or the explicit statement that it has none to show (§6.3): `null` on the wire.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
-#[serde(rename_all = "snake_case")]
+#[serde(from = "Option<Key>", into = "Option<Key>")]
 pub enum TargetVersion {
     /// The version the source itself states.
     Known(Key),
     /// The source states none. Never replaced by a hash, time or counter.
     Unknown,
+}
+
+impl From<Option<Key>> for TargetVersion {
+    fn from(version: Option<Key>) -> Self {
+        version.map_or(Self::Unknown, Self::Known)
+    }
+}
+
+impl From<TargetVersion> for Option<Key> {
+    fn from(version: TargetVersion) -> Self {
+        match version {
+            TargetVersion::Known(version) => Some(version),
+            TargetVersion::Unknown => None,
+        }
+    }
 }
 
 impl Check for TargetVersion {

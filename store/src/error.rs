@@ -20,8 +20,8 @@ pub enum StoreError {
     #[error("the log is closed")]
     Closed,
     /// Another process holds the directory.
-    #[error("another process holds the store `{0}`")]
-    Locked(String),
+    #[error("another process holds the store")]
+    Locked,
     /// The directory was written by a newer version of this program, and was left untouched.
     #[error("the store has format version {found}, this program knows up to {known}; nothing was changed")]
     NewerVersion {

@@ -80,6 +80,7 @@ impl SegmentHeader {
             rest.extend_from_slice(&word.to_le_bytes());
         }
         rest.extend_from_slice(self.chain.raw());
+        rest.resize(HEADER_BYTES - 24, 0);
         let mut bytes = Vec::with_capacity(HEADER_BYTES);
         bytes.extend_from_slice(&SEGMENT_MAGIC);
         bytes.extend_from_slice(&FORMAT_VERSION.to_le_bytes());
@@ -87,7 +88,6 @@ impl SegmentHeader {
         bytes.extend_from_slice(&crc32c::crc32c(&rest).to_le_bytes());
         bytes.extend_from_slice(&[0; 4]);
         bytes.extend_from_slice(&rest);
-        bytes.resize(HEADER_BYTES, 0);
         bytes.first_chunk().copied().unwrap_or([0; HEADER_BYTES])
     }
 
@@ -172,19 +172,17 @@ impl Footer {
         bytes
     }
 
-    /// Reads the footer at the end of a file; `None` if there is none that fits.
-    pub(crate) fn read(file: &dyn DiskFile) -> std::io::Result<Option<Self>> {
+    /// Reads the footer at the end of a file, or says at which offset there is none that fits.
+    pub(crate) fn read(file: &dyn DiskFile) -> std::io::Result<Result<Self, u64>> {
         let len = file.len()?;
-        let Some(trailer_at) = len.checked_sub(TRAILER_BYTES as u64) else { return Ok(None) };
+        let trailer_at = len.saturating_sub(TRAILER_BYTES as u64);
         let mut trailer = [0; TRAILER_BYTES];
         read_full(file, &mut trailer, trailer_at)?;
-        let Some((end, bytes)) = Self::decode_trailer(&trailer) else { return Ok(None) };
-        if end.checked_add(bytes) != Some(len) {
-            return Ok(None);
-        }
+        let place = Self::decode_trailer(&trailer).filter(|(end, bytes)| end.checked_add(*bytes) == Some(len));
+        let Some((end, bytes)) = place else { return Ok(Err(trailer_at)) };
         let mut footer = vec![0; usize::try_from(bytes).unwrap_or_default().saturating_sub(TRAILER_BYTES)];
         read_full(file, &mut footer, end)?;
-        Ok(Self::decode(&footer, end))
+        Ok(Self::decode(&footer, end).ok_or(end))
     }
 
     fn decode_trailer(bytes: &[u8; TRAILER_BYTES]) -> Option<(u64, u64)> {
@@ -324,9 +322,9 @@ impl Batches {
         Ok(Found::Batch(Batch { header, offset, bytes }))
     }
 
-    /// Looks beyond a damaged batch: the highest watermark of any batch header that still fits, or `None` if there is
-    /// none.
-    pub(crate) fn watermark_beyond(mut self) -> std::io::Result<Option<u64>> {
+    /// Looks beyond a damaged batch, the one of this `sequence`: the highest watermark of any later batch header that
+    /// still fits, or `None` if there is none.
+    pub(crate) fn watermark_beyond(mut self, sequence: u64) -> std::io::Result<Option<u64>> {
         let mut highest = None;
         self.offset += ALIGNMENT as u64;
         while self.offset + (BATCH_HEADER_BYTES as u64) <= self.end {
@@ -342,6 +340,7 @@ impl Batches {
                 passed = at + ALIGNMENT;
                 if candidate.first_chunk() == Some(&BATCH_MAGIC.to_le_bytes())
                     && let Some(header) = frame::decode_header(candidate)
+                    && header.sequence > sequence
                 {
                     highest = highest.max(Some(header.watermark));
                 }

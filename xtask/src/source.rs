@@ -6,7 +6,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 
-use anyhow::{Context, Result, bail};
+use anyhow::{Context, Result};
 
 use crate::cargo::{Metadata, Target, metadata};
 
@@ -55,7 +55,7 @@ impl Sources {
 /// Reads every workspace member from its target roots on.
 ///
 /// # Errors
-/// When cargo metadata fails, a declared module has no file, or a file is not lexically Rust.
+/// When cargo metadata fails or a file is not lexically Rust.
 pub(crate) fn load(root: &Path) -> Result<Sources> {
     let metadata = metadata(root)?;
     let mut files = Vec::new();
@@ -88,7 +88,10 @@ fn follow(root: &Path, package: &str, target: &Target, files: &mut Vec<SourceFil
         let text = std::fs::read_to_string(&next.path).with_context(|| format!("cannot read {shown}"))?;
         let scan = scan(&text, &next.module, next.is_test).with_context(|| format!("cannot read {shown}"))?;
         for module in &scan.modules {
-            let path = module_file(&next, module).with_context(|| format!("{shown}:{}", module.line))?;
+            // A module without a file is the compiler's to report.
+            let Some(path) = module_file(&next, module) else {
+                continue;
+            };
             let mut names = module.parents.clone();
             names.push(module.name.clone());
             pending.push(Pending {
@@ -111,10 +114,10 @@ fn follow(root: &Path, package: &str, target: &Target, files: &mut Vec<SourceFil
 }
 
 /// The file of `mod name;` by the compiler's rules.
-fn module_file(declaring: &Pending, module: &scan::Module) -> Result<PathBuf> {
+fn module_file(declaring: &Pending, module: &scan::Module) -> Option<PathBuf> {
     let folder = declaring.path.parent().unwrap_or(Path::new(""));
     if let Some(path) = &module.path {
-        return Ok(folder.join(path));
+        return Some(folder.join(path)).filter(|path| path.is_file());
     }
     let stem = declaring
         .path
@@ -132,10 +135,7 @@ fn module_file(declaring: &Pending, module: &scan::Module) -> Result<PathBuf> {
         base.join(format!("{}.rs", module.name)),
         base.join(&module.name).join("mod.rs"),
     ];
-    match candidates.into_iter().find(|path| path.is_file()) {
-        Some(path) => Ok(path),
-        None => bail!("module `{}` has no file", module.name),
-    }
+    candidates.into_iter().find(|path| path.is_file())
 }
 
 fn dead_files(root: &Path, metadata: &Metadata, files: &[SourceFile]) -> Result<Vec<String>> {

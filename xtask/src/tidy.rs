@@ -9,6 +9,7 @@ use crate::arch::CORE;
 use crate::cargo::Findings;
 use crate::source::{self, SourceFile, Sources};
 
+mod links;
 mod ratchet;
 mod refusals;
 
@@ -64,6 +65,7 @@ pub(crate) fn check(root: &Path) -> Result<Findings> {
     findings.errors.extend(ratchet::check(root, &sources)?);
     findings.errors.extend(refusals::check(root)?);
     findings.errors.extend(core_lints(root)?);
+    findings.errors.extend(links::check(root)?);
     findings.summary = format!("{} files, {} marks", sources.unique().count(), sources.marks().len());
     Ok(findings)
 }

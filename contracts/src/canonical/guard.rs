@@ -269,7 +269,11 @@ impl ser::SerializeMap for Inside {
         let value = serde_json::to_value(key).map_err(|error| Defect(error.to_string()))?;
         match value {
             serde_json::Value::String(key) => self.key(&key),
-            _ => Err(Defect("an object's keys are strings".into())),
+            serde_json::Value::Null
+            | serde_json::Value::Bool(_)
+            | serde_json::Value::Number(_)
+            | serde_json::Value::Array(_)
+            | serde_json::Value::Object(_) => Err(Defect("an object's keys are strings".into())),
         }
     }
 

@@ -15,6 +15,7 @@ use std::fmt;
 /// `schema_invalid`, saying what is not I-JSON.
 pub fn read_value(bytes: &[u8]) -> Result<Value, Fault> {
     let mut deserializer = serde_json::Deserializer::from_slice(bytes);
+    deserializer.disable_recursion_limit(); // Its own limit is one short of ours, which `Strict` keeps.
     let value = Strict { depth: 0 }.deserialize(&mut deserializer).map_err(malformed)?;
     deserializer.end().map_err(malformed)?;
     Ok(value)

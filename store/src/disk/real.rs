@@ -128,7 +128,7 @@ impl DiskFile for RealFile {
 impl RealFile {
     /// Allocates by writing zeros, where the file system cannot reserve.
     fn fill(&self, len: u64) -> io::Result<()> {
-        const ZEROS: [u8; 1 << 16] = [0; 1 << 16];
+        static ZEROS: [u8; 1 << 16] = [0; 1 << 16];
         let mut at = self.0.metadata()?.len();
         while at < len {
             let count = usize::try_from(len - at).unwrap_or(usize::MAX).min(ZEROS.len());

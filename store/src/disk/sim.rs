@@ -42,6 +42,7 @@ struct State {
     capacity_bytes: Option<u64>,
     syncs_until_failure: Option<u64>,
     syncs: u64,
+    holds_syncs: bool,
 }
 
 /// A simulated disk. Clones share it, so a test can keep a handle while a log owns another.
@@ -73,6 +74,12 @@ impl SimDisk {
     /// Lets the sync after `passing` more of them fail, once. What it should have made durable never will be.
     pub fn fail_sync_after(&self, passing: u64) {
         self.state().syncs_until_failure = Some(passing);
+    }
+
+    /// From now until the next crash, syncs report success and make nothing durable, as a lying drive does: a test can
+    /// look at what a crash in the middle of one would leave.
+    pub fn hold_syncs(&self) {
+        self.state().holds_syncs = true;
     }
 
     /// How many file syncs have been asked for.
@@ -111,6 +118,7 @@ impl SimDisk {
         state.generation += 1;
         state.locked = false;
         state.syncs_until_failure = None;
+        state.holds_syncs = false;
         let names = state.durable_names.clone();
         let mut kept = BTreeMap::new();
         for (name, id) in &names {
@@ -285,6 +293,9 @@ impl DiskFile for SimFile {
                 }
                 None => false,
             };
+            if state.holds_syncs {
+                return Ok(());
+            }
             let inode = state.inodes.get_mut(&id).ok_or(io::ErrorKind::NotFound)?;
             let unsynced = std::mem::take(&mut inode.unsynced);
             if fails {

@@ -4,7 +4,7 @@ use std::path::PathBuf;
 use std::str::FromStr;
 
 use anyhow::{Result, anyhow};
-use proc_macro2::{Delimiter, Group, TokenStream, TokenTree};
+use proc_macro2::{Delimiter, Group, Ident, TokenStream, TokenTree};
 
 /// The facts of one file, in source order.
 #[derive(Debug, Default)]
@@ -31,7 +31,6 @@ pub(crate) struct Module {
     pub(crate) parents: Vec<String>,
     pub(crate) path: Option<PathBuf>,
     pub(crate) is_test: bool,
-    pub(crate) line: usize,
 }
 
 /// A function with a body.
@@ -176,7 +175,6 @@ fn module(rest: &[TokenTree], attributes: &[String], place: &Place, scan: &mut S
                 parents: place.module.clone(),
                 path: path.map(|text| PathBuf::from(text.trim_matches('"'))),
                 is_test: place.is_test,
-                line: name.span().start().line,
             });
             1
         }
@@ -204,13 +202,7 @@ fn function(rest: &[TokenTree], start: usize, attributes: &[String], place: &Pla
         TokenTree::Ident(_) | TokenTree::Literal(_) => false,
     });
     let Some(end) = end else { return 0 };
-    let path = place
-        .module
-        .iter()
-        .cloned()
-        .chain([name.to_string()])
-        .collect::<Vec<_>>()
-        .join("::");
+    let path = test_path(place, name);
     // Parameter and return types can hold paths too.
     let signature = rest.get(1..end).unwrap_or_default().iter().cloned().collect();
     walk(
@@ -236,6 +228,13 @@ fn function(rest: &[TokenTree], start: usize, attributes: &[String], place: &Pla
         walk(body.stream(), &inner, scan);
     }
     end + 1
+}
+
+/// How a test runner calls a function of this place.
+fn test_path(place: &Place, name: &Ident) -> String {
+    let mut path = place.module.clone();
+    path.push(name.to_string());
+    path.join("::")
 }
 
 /// Handles an identifier that begins a macro call or a path; returns how many further tokens it used.
@@ -287,10 +286,28 @@ fn macro_call(name: &str, arguments: &Group, line: usize, is_first: bool, place:
                 test: place.body_of.clone().filter(|_| is_first),
             });
         }
+        "field_rows" => field_rows(&arguments, place, scan),
         "include" => scan
             .includes
             .extend(arguments.first().and_then(string).map(PathBuf::from)),
         _ => {}
+    }
+}
+
+/// A table of tests, each `test_name "row" ..`, which expands to one test function per line. Field rows are one test each
+/// and hundreds of them; no branch carries them.
+fn field_rows(arguments: &[TokenTree], place: &Place, scan: &mut Scan) {
+    for entry in arguments.split(|token| matches!(token, TokenTree::Punct(comma) if comma.as_char() == ',')) {
+        let [TokenTree::Ident(name), row, ..] = entry else {
+            continue;
+        };
+        let Some(row) = string(row) else { continue };
+        scan.shows.push(Shows {
+            rows: vec![row],
+            marks: Vec::new(),
+            line: name.span().start().line,
+            test: Some(test_path(place, name)),
+        });
     }
 }
 

@@ -109,3 +109,24 @@ fn an_attribute_covers_its_own_item_only() {
         ]
     );
 }
+
+#[test]
+fn a_table_of_field_rows_is_one_test_a_line() {
+    let scan = scanned(
+        r#"macro_rules! field_rows { ($($test:ident $row:literal),+) => { $(#[test] fn $test() { go($row) })+ } }
+           field_rows! { c1_id "CP-C1-F02" Envelope "payload_id", c1_to "CP-C1-F03" Envelope "to" nullable, }
+           fn other() { field_rows!(@takes nullable) }"#,
+    );
+    let shown: Vec<_> = scan
+        .shows
+        .iter()
+        .map(|s| (s.test.as_deref().expect("a test"), s.rows.concat()))
+        .collect();
+    assert_eq!(
+        shown,
+        [
+            ("stage::c1_id", "CP-C1-F02".to_owned()),
+            ("stage::c1_to", "CP-C1-F03".to_owned())
+        ]
+    );
+}

@@ -102,4 +102,31 @@ mod tests {
                 .any(|error| error.starts_with("a.rs gone: is short or gone"))
         );
     }
+
+    #[test]
+    fn lowering_takes_the_smaller_figure_and_drops_what_is_short() {
+        let folder = tempfile::tempdir().expect("folder");
+        std::fs::create_dir_all(folder.path().join("xtask")).expect("folder");
+        std::fs::write(folder.path().join(FILE), "\"a.rs f\" = 90\n\"a.rs g\" = 75\n").expect("written");
+        let text = format!("fn f() {{{}}}\nfn g() {{}}\n", "\n".repeat(79));
+        let file = SourceFile {
+            path: "a.rs".into(),
+            package: "p".into(),
+            target: crate::cargo::Target {
+                name: "p".into(),
+                kind: vec!["lib".into()],
+                src_path: "a.rs".into(),
+            },
+            is_test: false,
+            line_count: 81,
+            scan: crate::source::scan(&text, &[], false).expect("lexes"),
+        };
+        let sources = Sources {
+            files: vec![file],
+            dead: Vec::new(),
+        };
+        lower(folder.path(), &sources).expect("lowered");
+        assert_eq!(read(folder.path()).expect("read"), lengths(&[("a.rs f", 80)]));
+        assert_eq!(check(folder.path(), &sources).expect("checked"), Vec::<String>::new());
+    }
 }

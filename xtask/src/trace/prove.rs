@@ -53,21 +53,19 @@ pub(crate) fn run(root: &Path, trace: &Trace, chosen: &Chosen) -> Result<()> {
         .collect::<BTreeSet<_>>()
         .len();
     if claims.is_empty() {
-        println!("prove: no row has a mark yet");
-    } else {
-        let executables = build::executables(root)?;
-        let verdicts = judge_all(&claims, &executables)?;
-        let failed = print(&claims, &verdicts);
-        if chosen.all {
-            let page = root.join(PAGE);
-            std::fs::write(&page, render(&claims, &verdicts)).with_context(|| format!("cannot write {PAGE}"))?;
-        }
-        if failed > 0 {
-            bail!(
-                "prove: {failed} of {} claims in {rows} rows are not proved",
-                claims.len()
-            );
-        }
+        bail!("prove: no row has a mark");
+    }
+    let verdicts = judge_all(&claims, &build::executables(root)?)?;
+    let failed = print(&claims, &verdicts);
+    if chosen.all {
+        let page = root.join(PAGE);
+        std::fs::write(&page, render(&claims, &verdicts)).with_context(|| format!("cannot write {PAGE}"))?;
+    }
+    if failed > 0 {
+        bail!(
+            "prove: {failed} of {} claims in {rows} rows are not proved",
+            claims.len()
+        );
     }
     println!(
         "prove: {rows} rows, {} claims, all proved; optimized builds refuse the feature",

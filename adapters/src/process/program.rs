@@ -1,0 +1,159 @@
+//! A program as a contract declares it: an argument list, never a line for a shell.
+
+use super::ledger::ProcessLedger;
+use super::run::{Finished, Spawn, run};
+use crate::confine::Root;
+use crate::template::{Piece, pieces};
+use closer_contracts::branch;
+use closer_contracts::id::AttemptId;
+use closer_contracts::refs::Target;
+use serde::{Deserialize, Serialize};
+use std::collections::BTreeMap;
+use std::path::Path;
+use std::time::Duration;
+
+/// The longest argument, in bytes.
+const ARGUMENT_BYTES_MAX: usize = 65_536;
+
+/// A declared program. `{target}`, `{account}` and `{name}` in an argument stand for the target's address, its account
+/// and a parameter; each value stays within the one argument it stands in.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Program {
+    /// The program, as an absolute path: no search path is consulted.
+    pub program: String,
+    /// Its arguments.
+    pub arguments: Vec<String>,
+    /// Environment variables that are set.
+    #[serde(default)]
+    pub environment: BTreeMap<String, String>,
+    /// Environment variables that are handed on from the runtime's own where it has them. All others are withheld.
+    #[serde(default)]
+    pub environment_allowed: Vec<String>,
+    /// The folder it runs in, as an absolute path. Default: `/`.
+    #[serde(default)]
+    pub working_directory: Option<String>,
+    /// The folder that targets lie beneath, as an absolute path. `{target}` is then the whole path, checked to lie there
+    /// and to go through no symbolic link. Default: none; `{target}` is the address as it stands.
+    #[serde(default)]
+    pub target_root: Option<String>,
+    /// When it is ended with its descendants, in milliseconds. Default 30 s.
+    #[serde(default = "deadline_ms")]
+    pub deadline_ms: u64,
+    /// How much of each of its outputs is kept, in bytes; at most 65,536. Default 16 KiB.
+    #[serde(default = "output_bytes_max")]
+    pub output_bytes_max: usize,
+}
+
+const fn deadline_ms() -> u64 {
+    30_000
+}
+
+const fn output_bytes_max() -> usize {
+    16_384
+}
+
+/// The most that any contract can ask to keep of an output, in bytes.
+const OUTPUT_BYTES_CEILING: usize = 65_536;
+
+impl Program {
+    /// Fills the arguments for one target. Parameters come from `parameter`.
+    pub(crate) fn fill(
+        &self,
+        target: &Target,
+        parameter: &dyn Fn(&str) -> Result<String, String>,
+    ) -> Result<Vec<String>, String> {
+        let address = match &self.target_root {
+            Some(root) => {
+                let place = Root::open(root)?.place(target.address.as_str())?;
+                place.require_regular()?;
+                place.path
+            }
+            None => target.address.to_string(),
+        };
+        let value = |name: &str| match name {
+            "target" => Ok(address.clone()),
+            "account" => Ok(target.account.to_string()),
+            name => parameter(name),
+        };
+        self.arguments.iter().map(|argument| fill(argument, &value)).collect()
+    }
+
+    /// Starts the program with filled arguments and waits for its end. Blocks.
+    pub(crate) fn run(&self, arguments: &[String], attempt_id: &AttemptId, ledger: &dyn ProcessLedger) -> Finished {
+        if !self.program.starts_with('/') {
+            return Finished::NotStarted(format!("the program `{}` is not an absolute path", self.program));
+        }
+        let allowed = self
+            .environment_allowed
+            .iter()
+            .filter_map(|name| Some((name.clone(), std::env::var(name).ok()?)));
+        let environment = allowed.chain(self.environment.clone()).collect();
+        run(
+            &Spawn {
+                program: &self.program,
+                arguments,
+                environment: &environment,
+                working_directory: Path::new(self.working_directory.as_deref().unwrap_or("/")),
+                deadline: Duration::from_millis(self.deadline_ms),
+                output_bytes_max: self.output_bytes_max.min(OUTPUT_BYTES_CEILING),
+                attempt_id,
+            },
+            ledger,
+        )
+    }
+}
+
+fn fill(argument: &str, value: &dyn Fn(&str) -> Result<String, String>) -> Result<String, String> {
+    let mut filled = String::new();
+    for (index, piece) in pieces(argument)?.into_iter().enumerate() {
+        match piece {
+            Piece::Literal(text) => filled.push_str(&text),
+            Piece::Placeholder(name) => {
+                let value = value(name)?;
+                // At the head of an argument, outside data could turn itself into an option.
+                if branch!("program.value_is_no_option", index == 0 && value.starts_with('-')) {
+                    return Err(format!("the value of `{name}` begins with a hyphen and would be read as an option"));
+                }
+                filled.push_str(&value);
+            }
+        }
+    }
+    if filled.contains('\0') {
+        return Err("an argument holds a zero byte".to_owned());
+    }
+    match filled.len() <= ARGUMENT_BYTES_MAX {
+        true => Ok(filled),
+        false => Err(format!("an argument has more than {ARGUMENT_BYTES_MAX} bytes")),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn check(argument: &str, value: &str) -> Result<String, String> {
+        fill(argument, &|name| match name {
+            "x" => Ok(value.to_owned()),
+            name => Err(format!("there is no parameter `{name}`")),
+        })
+    }
+
+    #[test]
+    fn a_value_stays_within_its_argument() {
+        for hostile in ["a b", "$(id)", "`id`", "a;b", "a\nb", "*", "\"", "'", "{y}", "a|b&c>d"] {
+            assert_eq!(check("{x}", hostile).unwrap(), hostile);
+            assert_eq!(check("--to={x}!", hostile).unwrap(), format!("--to={hostile}!"));
+        }
+    }
+
+    #[test]
+    fn a_value_does_not_become_an_option() {
+        assert!(check("{x}", "-rf").unwrap_err().contains("option"));
+        assert!(check("{x}", "--config=/etc").unwrap_err().contains("option"));
+        assert_eq!(check("-n{x}", "-1").unwrap(), "-n-1");
+        assert!(check("{x}", "a\0b").unwrap_err().contains("zero byte"));
+        assert!(check("{y}", "a").unwrap_err().contains("no parameter"));
+        assert!(check("{x", "a").is_err());
+    }
+}

@@ -1,0 +1,37 @@
+//! Benchmarks: every figure beside the raw limit of the same disk and a hand-written baseline, in one run.
+//!
+//! `store` measures the record log. Whole actions, from event to receipt, are measured by a module of their own beside
+//! `store`: it needs the actors, takes the same [`load::Load`] and prints the same [`report::Report`].
+
+mod load;
+mod ours;
+mod raw;
+mod reopen;
+mod report;
+mod sqlite;
+mod store;
+
+use clap::{Parser, Subcommand};
+
+#[derive(Parser)]
+#[command(name = "closer-bench", about = "Measures Closer beside the raw disk and SQLite")]
+struct Arguments {
+    #[command(subcommand)]
+    subject: Subject,
+}
+
+#[derive(Subcommand)]
+enum Subject {
+    /// Raw append, group append, SQLite, the log alone, the log with derived state
+    Store(store::Options),
+    /// Fills a store and waits to be killed
+    #[command(hide = true)]
+    Fill(reopen::Fill),
+}
+
+fn main() -> anyhow::Result<()> {
+    match Arguments::parse().subject {
+        Subject::Store(options) => store::run(&options),
+        Subject::Fill(fill) => reopen::fill(&fill),
+    }
+}

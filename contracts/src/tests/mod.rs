@@ -1,0 +1,21 @@
+//! Tests of the contracts, by what they show.
+
+mod action;
+mod adjudication;
+mod audit;
+mod authentication;
+mod bounds;
+mod canonical;
+mod delta;
+mod envelope;
+mod evidence;
+mod fields;
+mod message_map;
+mod properties;
+mod reentry;
+mod refusals;
+mod schemas;
+mod support;
+mod vectors;
+mod words;
+mod work;

@@ -1,0 +1,326 @@
+//! Dispatch: the monitor judges one attempt, its intent becomes durable, and what the call came to is recorded.
+//!
+//! Spec: §4.2, §8.1, §8.2, C7, DEC-46 to DEC-49.
+
+use crate::entry::{AttemptStatus, Entry, Intent, LedgerEntry, LedgerMovement, Outcome};
+use crate::input::{Effect, Reply};
+use crate::ledger::Ledger;
+use crate::port::{Order, Performed};
+use crate::sequence::Deciding;
+use crate::view::{Attempt, OnRecord, View};
+use crate::work::{movement, reserve};
+use crate::streams;
+use closer_contracts::action::Action;
+use closer_contracts::adjudication::{Adjudication, Phase};
+use closer_contracts::digest::Digest;
+use closer_contracts::fault::Fault;
+use closer_contracts::id::{AdjudicationId, ArtifactId, AttemptId, EvidenceId, Id, Key, ObligationId, PayloadId, Text};
+use closer_contracts::item::ItemKind;
+use closer_contracts::record::{Reads, StreamId};
+use closer_contracts::refs::{Amounts, ArtifactRef, VersionedRef};
+use closer_contracts::refusal::{CheckKind, Denial, RefusalCode as Code};
+use closer_monitor::{
+    AttemptStanding, DisclosureStanding, KeyStanding, MovedFact, Offered, Reservation, Situation, Verdict, judge,
+};
+use std::sync::Arc;
+
+/// The streams whose heads an assessment of an action reads: its grant, obligation, registry entry, constraints, every
+/// scope it lies in, and the evidence and propositions it relies on (DEC-46). Absence is read too: an empty stream is one.
+#[must_use]
+pub fn read_set(view: &View, action: &Action, obligation_id: &ObligationId, evidence: &[ArtifactRef]) -> Vec<StreamId> {
+    let mut read = streams::scopes_of(action, obligation_id);
+    read.push(streams::item(ItemKind::Grant, action.authority_ref.as_str()));
+    read.push(streams::item(ItemKind::Obligation, obligation_id.as_str()));
+    read.push(streams::item(ItemKind::Operation, action.operation.as_str()));
+    let constraints = view.state.constraints_in_force();
+    read.extend(constraints.map(|constraint| streams::item(ItemKind::Constraint, constraint.constraint_id.as_str())));
+    let propositions = view.state.obligation(obligation_id).map(|obligation| obligation.gap.propositions.clone());
+    for proposition in propositions.into_iter().flatten() {
+        read.extend(view.state.claims_on(&proposition).map(|claim| streams::item(ItemKind::Claim, claim.item.id().as_str())));
+        read.push(streams::proposition(&proposition));
+    }
+    for cited in evidence {
+        let id = EvidenceId::new(cited.id.as_str());
+        if let Some(evidence) = view.evidence.get(&id) {
+            read.push(streams::target(&evidence.body.target_binding.target));
+        }
+        read.push(streams::evidence(&id));
+    }
+    read.sort();
+    read.dedup();
+    read
+}
+
+/// The facts of an adjudication's read set whose heads have moved since.
+pub(crate) fn moved(view: &View, adjudication_id: &AdjudicationId, reads: &dyn Reads) -> Vec<MovedFact> {
+    let Some(read_set) = view.read_sets.get(adjudication_id) else {
+        return vec![MovedFact { fact: format!("read_set:{adjudication_id}"), change: "the assessment has no read set on record".into() }];
+    };
+    let differs = |(stream, head): &&(StreamId, Option<Digest>)| reads.head(stream).map(|head| head.link) != *head;
+    read_set
+        .heads
+        .iter()
+        .filter(differs)
+        .map(|(stream, head)| MovedFact {
+            fact: stream.to_string(),
+            change: match head {
+                Some(_) => "it has changed since the action was assessed".into(),
+                None => "it has come to be since the action was assessed".into(),
+            },
+        })
+        .collect()
+}
+
+/// The newest pre-action adjudication of an action's content, as far as there is one.
+#[must_use]
+pub fn newest_assessment<'a>(view: &'a View, action: &Action) -> Option<&'a OnRecord<Adjudication>> {
+    let about = |adjudication: &&OnRecord<Adjudication>| {
+        adjudication.body.phase == Phase::PreAction && adjudication.body.subject.digest == action.logical_digest
+    };
+    view.adjudications.values().filter(about).max_by(|a, b| a.admitted_at.cmp(&b.admitted_at))
+}
+
+/// What is known of attempts on the action's operation and target.
+fn attempt_standing(view: &View, action: &Action) -> AttemptStanding {
+    if view.attempts.contains_key(&action.attempt_id) {
+        return AttemptStanding::Reused;
+    }
+    if let Some(unsettled) = view.unsettled.get(&streams::unsettled(&action.operation, &action.target)) {
+        return AttemptStanding::Unsettled(unsettled.clone());
+    }
+    let earlier = || view.attempts.values().filter(|attempt| attempt.intent.logical_digest == action.logical_digest);
+    match earlier().find(|attempt| attempt.status == AttemptStatus::EffectConfirmed) {
+        Some(done) => AttemptStanding::Done(done.intent.attempt_id.clone()),
+        None if earlier().any(|attempt| attempt.outcome.as_ref().is_none_or(|outcome| outcome.sent_at.is_some())) => AttemptStanding::Again,
+        None => AttemptStanding::First,
+    }
+}
+
+/// Asks the monitor for the admission of one attempt; admitted, its intent and reservation land in one append.
+pub(crate) fn admit(
+    deciding: &mut Deciding<'_>,
+    payload_id: &PayloadId,
+    adjudication_id: Option<&AdjudicationId>,
+    reads: &dyn Reads,
+) -> Result<Reply, Fault> {
+    let view = deciding.view;
+    let Some(on_record) = view.actions.get(payload_id) else {
+        let denial = Denial::new(Code::UnresolvedRef, CheckKind::Resolution, "no such action is on record").of(payload_id);
+        return deciding.refuse(payload_id.into(), None, vec![denial]);
+    };
+    let (action, envelope) = (&on_record.body, on_record.payload.envelope());
+    let (Some(obligation_id), Some(episode_id)) = (envelope.obligation_ids.first(), &envelope.episode_id) else {
+        let fault = Fault::schema("an action names its obligation and episode");
+        return deciding.refuse(payload_id.into(), Some(action.logical_digest), vec![fault.into()]);
+    };
+    let offered = match adjudication_id {
+        Some(id) => view.adjudications.get(id),
+        None => newest_assessment(view, action),
+    };
+    let moved = offered.map_or_else(Vec::new, |offered| moved(view, &offered.body.adjudication_id, reads));
+    let assessed = offered.and_then(|offered| {
+        let id = closer_contracts::id::ActionId::new(offered.body.subject.id.as_str());
+        view.logical.get(&id).and_then(|payload_id| view.actions.get(payload_id))
+    });
+    let Some(ownership) = view.ownership(obligation_id) else {
+        let denial = Denial::new(Code::UnresolvedRef, CheckKind::Resolution, "the obligation is not accepted").of(obligation_id);
+        return deciding.refuse(payload_id.into(), Some(action.logical_digest), vec![denial]);
+    };
+    let path = Ledger::path(obligation_id);
+    let reservation = view.state.operation(&action.operation).map_or(Reservation::Fits, |entry| view.ledger.room(&path, &entry.worst_case));
+    let situation = Situation {
+        now: &deciding.at.now,
+        clock: deciding.at.clock,
+        state: &view.state,
+        producer: &envelope.producer,
+        proposer: proposer(view, on_record),
+        obligation_id,
+        action,
+        offered: offered.map(|offered| Offered {
+            adjudication: &offered.body,
+            assessed: assessed.map(|assessed| &*assessed.body),
+        }),
+        moved: &moved,
+        ownership: &ownership,
+        key: reads.claim(&streams::key_claim(&action.idempotency_key)).map_or(KeyStanding::Unused, KeyStanding::StandsFor),
+        attempt: attempt_standing(view, action),
+        disclosure: DisclosureStanding::Released,
+        reservation,
+    };
+    match (judge(&situation), offered) {
+        (Verdict::Refused(denials), _) => deciding.refuse(payload_id.into(), Some(action.logical_digest), denials),
+        (Verdict::Admitted(admission), Some(offered)) => {
+            let intent = Intent {
+                attempt_id: action.attempt_id.clone(),
+                action_id: action.action_id.clone(),
+                action_ref: on_record.reference(),
+                adjudication_ref: offered.reference(),
+                logical_digest: action.logical_digest,
+                obligation_id: obligation_id.clone(),
+                episode_id: episode_id.clone(),
+                authorized_at: deciding.at.now.clone(),
+                valid_until: admission.valid_until().clone(),
+                reserved: admission.worst_case().clone(),
+                budget_id: crate::ledger::obligation_budget(obligation_id),
+                restriction_cursor: view.restrictions_decided,
+                profile_ref: profile_ref(view),
+            };
+            let intent_ref = record_intent(deciding, action, &offered.body.adjudication_id, intent)?;
+            reserve(deciding, Key::new(action.attempt_id.as_str()), path, admission.worst_case().clone())?;
+            if let Some(entry) = view.state.operation(&action.operation) {
+                let order = Order { action: action.clone(), entry: Arc::new(entry.clone()) };
+                let restriction_cursor = view.restrictions_decided;
+                deciding.effects.push(Effect::Perform { admission, order, restriction_cursor });
+            }
+            Ok(Reply::Recorded(vec![intent_ref]))
+        }
+        (Verdict::Admitted(_), None) => {
+            let denial = Denial::new(Code::Unassessed, CheckKind::Authority, "no pre-action adjudication is on record");
+            deciding.refuse(payload_id.into(), Some(action.logical_digest), vec![denial])
+        }
+    }
+}
+
+/// Whose capabilities count: the participant whose result proposed the action, else the planner itself.
+fn proposer<'a>(view: &'a View, action: &'a OnRecord<Action>) -> &'a closer_contracts::id::ActorId {
+    let mut next = Some(action);
+    while let Some(current) = next {
+        let envelope = current.payload.envelope();
+        if let Some(result) = envelope.parents.iter().find_map(|parent| view.results.get(parent)) {
+            return &result.payload.envelope().producer.actor_id;
+        }
+        next = envelope.parents.iter().find_map(|parent| view.actions.get(parent)).filter(|earlier| earlier.payload != current.payload);
+    }
+    &action.payload.envelope().producer.actor_id
+}
+
+/// The profile in force, for receipts and intents (Appendix A).
+#[must_use]
+pub fn profile_ref(view: &View) -> VersionedRef {
+    view.state.profile().map_or(VersionedRef { id: Id::from("profile"), version: 0 }, |profile| VersionedRef {
+        id: (&profile.profile_id).into(),
+        version: profile.version,
+    })
+}
+
+fn record_intent(
+    deciding: &mut Deciding<'_>,
+    action: &Action,
+    adjudication_id: &AdjudicationId,
+    intent: Intent,
+) -> Result<ArtifactRef, Fault> {
+    let heads = deciding.view.read_sets.get(adjudication_id).map(|read_set| read_set.heads.clone()).unwrap_or_default();
+    for (stream, _) in heads {
+        deciding.batch.guard(stream);
+    }
+    deciding.batch.guard(streams::owner(&intent.obligation_id));
+    let id = crate::derived_id("intent", intent.attempt_id.as_str());
+    let streams = vec![
+        streams::attempts(action.logical_digest),
+        streams::unsettled(&action.operation, &action.target),
+        streams::episode(&intent.episode_id),
+        streams::history(&intent.obligation_id),
+    ];
+    let claims = vec![
+        (streams::key_claim(&action.idempotency_key), action.logical_digest),
+        (streams::attempt_claim(&action.attempt_id), action.logical_digest),
+    ];
+    let digest = deciding.batch.push(&id, Entry::Intent(Arc::new(intent)), streams, claims)?;
+    Ok(ArtifactRef { id: ArtifactId::new(id), digest })
+}
+
+/// Records what a call came to. It settles nothing but the certainty that nothing was sent.
+pub(crate) fn performed(deciding: &mut Deciding<'_>, attempt_id: &AttemptId, performed: &Performed) -> Result<Reply, Fault> {
+    let Some(attempt) = deciding.view.attempts.get(attempt_id) else {
+        let denial = Denial::new(Code::UnresolvedRef, CheckKind::Resolution, "no such attempt is on record").of(attempt_id);
+        return deciding.refuse(attempt_id.into(), None, vec![denial]);
+    };
+    if attempt.status != AttemptStatus::Intended {
+        let denial = Denial::new(Code::Duplicate, CheckKind::Resolution, "the attempt's outcome is on record").of(attempt_id);
+        return deciding.refuse(attempt_id.into(), Some(attempt.intent.logical_digest), vec![denial]);
+    }
+    let outcome = match performed {
+        Performed::Responded { sent_at, responded_at, response } => Outcome {
+            sent_at: Some(sent_at.clone()),
+            responded_at: Some(responded_at.clone()),
+            response: Some(response.clone()),
+            ..bare(attempt, AttemptStatus::Responded, "the call returned; the target is still to be read back".into())
+        },
+        Performed::Unknown { sent_at, reason } => Outcome {
+            sent_at: Some(sent_at.clone()),
+            ..bare(attempt, AttemptStatus::OutcomeUnknown, reason.clone())
+        },
+        Performed::NotSent { reason } => bare(attempt, AttemptStatus::NoEffectConfirmed, reason.clone()),
+    };
+    let settled = outcome.status.is_settled();
+    let reference = record_outcome(deciding, attempt, outcome)?;
+    if settled {
+        settle_reservation(deciding, attempt_id, Amounts::default())?;
+    }
+    Ok(Reply::Recorded(vec![reference]))
+}
+
+fn bare(attempt: &Attempt, status: AttemptStatus, reason: Text) -> Outcome {
+    Outcome {
+        attempt_id: attempt.intent.attempt_id.clone(),
+        intent_ref: attempt.intent_ref.clone(),
+        status,
+        sent_at: None,
+        responded_at: None,
+        response: None,
+        readback_ref: None,
+        reason,
+    }
+}
+
+/// Records an outcome on the attempt's streams; the unsettled stream moves with every one.
+pub(crate) fn record_outcome(deciding: &mut Deciding<'_>, attempt: &Attempt, outcome: Outcome) -> Result<ArtifactRef, Fault> {
+    let action = &attempt.action;
+    let streams = vec![
+        streams::attempts(action.logical_digest),
+        streams::unsettled(&action.operation, &action.target),
+        streams::episode(&attempt.intent.episode_id),
+        streams::history(&attempt.intent.obligation_id),
+    ];
+    let id = crate::derived_id(&format!("outcome.{}", outcome.status), outcome.attempt_id.as_str());
+    deciding.effects.push(Effect::Advance(attempt.intent.episode_id.clone()));
+    let digest = deciding.batch.push(&id, Entry::Outcome(Arc::new(outcome)), streams, Vec::new())?;
+    Ok(ArtifactRef { id: ArtifactId::new(id), digest })
+}
+
+/// Settles an attempt's reservation: uncertain usage stays reserved until here (§8.3).
+pub(crate) fn settle_reservation(deciding: &mut Deciding<'_>, attempt_id: &AttemptId, used: Amounts) -> Result<(), Fault> {
+    let entry = LedgerEntry {
+        reservation: Key::new(attempt_id.as_str()),
+        budgets: Vec::new(),
+        movement: LedgerMovement::Settled,
+        amounts: used,
+    };
+    movement(deciding, entry)
+}
+
+/// The settled attempt of a readback: confirmed, or shown not to have taken effect where that can be shown (DEC-49).
+pub(crate) fn settled_by(attempt: &Attempt, status: AttemptStatus, readback_ref: ArtifactRef, reason: Text) -> Outcome {
+    let before = attempt.outcome.as_deref();
+    Outcome {
+        sent_at: before.and_then(|outcome| outcome.sent_at.clone()),
+        responded_at: before.and_then(|outcome| outcome.responded_at.clone()),
+        readback_ref: Some(readback_ref),
+        ..bare(attempt, status, reason)
+    }
+}
+
+/// After a restart every attempt without an outcome is `outcome_unknown`: no permit is made again (design §5).
+pub(crate) fn recover(deciding: &mut Deciding<'_>) -> Result<Reply, Fault> {
+    let view = deciding.view;
+    let mut recovered = Vec::new();
+    for attempt in view.attempts.values().filter(|attempt| attempt.status == AttemptStatus::Intended) {
+        let reason = "the process ended between intent and outcome".into();
+        let outcome = bare(attempt, AttemptStatus::OutcomeUnknown, reason);
+        recovered.push(record_outcome(deciding, attempt, outcome)?);
+    }
+    let under_way: Vec<_> = view.under_way.values().cloned().collect();
+    deciding.effects.extend(under_way.into_iter().map(Effect::Advance));
+    deciding.effects.extend(view.eligible.keys().cloned().map(Effect::Eligible));
+    Ok(Reply::Recorded(recovered))
+}

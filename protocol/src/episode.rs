@@ -1,0 +1,367 @@
+//! Episodes: bounded work on one obligation, and the next stage that its records show. Spec: §7.1, SR5, CP-7.1-*.
+//!
+//! [`next`] is a pure function of the view, so an actor that died resumes where its records stand.
+
+use crate::bench;
+use crate::entry::{Activation, ActivationEntry, AttemptStatus, Entry, EpisodeEnd, EpisodeEnded};
+use crate::input::{Effect, Moment, Reply};
+use crate::readback;
+use crate::sequence::Deciding;
+use crate::streams;
+use crate::view::{Attempt, Episode, OnRecord, View};
+use closer_contracts::action::Action;
+use closer_contracts::adjudication::{Disposition, Phase};
+use closer_contracts::branch;
+use closer_contracts::fault::Fault;
+use closer_contracts::id::{ActorId, AttemptId, DeltaId, EpisodeId, EvidenceId, GrantId, Key, ObligationId, PayloadId, Text, WorkId};
+use closer_contracts::item::{Item, ItemKind, Standing};
+use closer_contracts::refs::ProducerRole;
+use closer_contracts::refusal::{CheckKind, Denial, RefusalCode as Code};
+use closer_contracts::time::Timestamp;
+use closer_contracts::work::{ActionProposal, WorkResult};
+
+/// How often an action is assessed anew because what it read has moved.
+pub const ASSESSMENTS_MAX: usize = 8;
+/// How often an attempt is read back before its episode stops and leaves it to be reconciled.
+pub const READBACKS_MAX: usize = 5;
+/// How often a delta is distilled anew because its parent has moved.
+pub const DELTAS_MAX: usize = 8;
+
+/// Opens an episode on an obligation that something made eligible.
+pub(crate) fn open(deciding: &mut Deciding<'_>, obligation_id: &ObligationId, episode_id: &EpisodeId) -> Result<Reply, Fault> {
+    let view = deciding.view;
+    let refuse = |deciding: &mut Deciding<'_>, code, reason: &str| {
+        let denial = Denial::new(code, CheckKind::Runtime, reason).of(obligation_id);
+        deciding.refuse(episode_id.into(), None, vec![denial])
+    };
+    let open = view.state.obligation(obligation_id).is_some_and(|obligation| obligation.status.is_open());
+    if branch!("episode.obligation_not_open", !open) {
+        return refuse(deciding, Code::UnresolvedRef, "the obligation is not accepted and open");
+    }
+    let causes = view.eligible.get(obligation_id).cloned().unwrap_or_default();
+    if branch!("episode.nothing_eligible", causes.is_empty()) {
+        return refuse(deciding, Code::UnresolvedRef, "nothing has made the obligation eligible");
+    }
+    if branch!("episode.under_way", view.under_way.contains_key(obligation_id)) {
+        return refuse(deciding, Code::Duplicate, "an episode on the obligation is under way");
+    }
+    let limits = view.state.limits();
+    if branch!("episode.fan_out_reached", view.under_way.len() >= limits.fan_out_max as usize) {
+        return refuse(deciding, Code::Busy, "as many episodes are under way as the profile allows");
+    }
+    let activation = Activation {
+        episode_id: episode_id.clone(),
+        obligation_id: obligation_id.clone(),
+        causes,
+        stops_at: deciding.at.now.plus_ms(limits.episode_ms_max),
+    };
+    let streams = vec![streams::episode(episode_id), streams::history(obligation_id)];
+    let entry = Entry::Activation(ActivationEntry::Began(activation));
+    deciding.batch.push(&crate::derived_id("began", episode_id.as_str()), entry, streams, Vec::new())?;
+    deciding.effects.push(Effect::Advance(episode_id.clone()));
+    Ok(Reply::Recorded(Vec::new()))
+}
+
+/// Ends an episode. Its obligation stays as it is (§7.1).
+pub(crate) fn end(deciding: &mut Deciding<'_>, episode_id: &EpisodeId, end: EpisodeEnd, reason: &Text) -> Result<Reply, Fault> {
+    let Some(episode) = deciding.view.episodes.get(episode_id).filter(|episode| episode.end.is_none()) else {
+        let denial = Denial::new(Code::UnresolvedRef, CheckKind::Resolution, "no such episode is under way").of(episode_id);
+        return deciding.refuse(episode_id.into(), None, vec![denial]);
+    };
+    let obligation_id = episode.obligation_id.clone();
+    record_end(deciding, episode_id, &obligation_id, end, reason)?;
+    if deciding.view.eligible.contains_key(&obligation_id) {
+        deciding.effects.push(Effect::Eligible(obligation_id));
+    }
+    Ok(Reply::Recorded(Vec::new()))
+}
+
+/// Records the end of an episode.
+pub(crate) fn record_end(
+    deciding: &mut Deciding<'_>,
+    episode_id: &EpisodeId,
+    obligation_id: &ObligationId,
+    end: EpisodeEnd,
+    reason: &Text,
+) -> Result<(), Fault> {
+    let ended = EpisodeEnded {
+        episode_id: episode_id.clone(),
+        obligation_id: obligation_id.clone(),
+        end,
+        reason: reason.clone(),
+    };
+    let streams = vec![streams::episode(episode_id), streams::history(obligation_id)];
+    let entry = Entry::Activation(ActivationEntry::Ended(ended));
+    deciding.batch.push(&crate::derived_id("ended", episode_id.as_str()), entry, streams, Vec::new())?;
+    Ok(())
+}
+
+/// The next stage of an episode.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Next {
+    /// Draft work for this participant and issue it.
+    Work {
+        /// Whom to ask.
+        participant: ActorId,
+        /// In which assessment role.
+        role: Key,
+    },
+    /// Ask the participant that the work was issued to.
+    Ask {
+        /// The work.
+        work_id: WorkId,
+        /// The participant.
+        participant: ActorId,
+    },
+    /// Plan the action of a proposal under the grant that covers it.
+    Act {
+        /// The result that proposes it.
+        result: PayloadId,
+        /// The proposal.
+        proposal: Box<ActionProposal>,
+        /// The grant.
+        grant: GrantId,
+    },
+    /// Plan another attempt at an action that certainly had no effect.
+    Again {
+        /// The earlier attempt's payload.
+        earlier: PayloadId,
+        /// Which attempt this is, from 2.
+        attempt: usize,
+    },
+    /// Assess an action before it is dispatched.
+    Assess {
+        /// The ACTION payload.
+        payload_id: PayloadId,
+    },
+    /// Ask the monitor for its admission.
+    Dispatch {
+        /// The ACTION payload.
+        payload_id: PayloadId,
+    },
+    /// Wait: the effect is on its way in this process.
+    Await {
+        /// The attempt.
+        attempt_id: AttemptId,
+    },
+    /// Read the target back, not before this time.
+    Readback {
+        /// The attempt.
+        attempt_id: AttemptId,
+        /// The time.
+        not_before: Timestamp,
+    },
+    /// Adjudicate what a readback established.
+    Judge {
+        /// The attempt.
+        attempt_id: AttemptId,
+        /// The readback.
+        evidence_id: EvidenceId,
+    },
+    /// Put a judgment on The Bench.
+    AskUser {
+        /// The result that leaves it open.
+        result: PayloadId,
+        /// The proposal that lacks authority, where one does.
+        proposal: Option<Box<ActionProposal>>,
+    },
+    /// Distil what was established into a delta.
+    Distil,
+    /// Adjudicate a delta.
+    Endorse {
+        /// The delta.
+        delta_id: DeltaId,
+    },
+    /// Ask for its commit.
+    Commit {
+        /// The delta.
+        delta_id: DeltaId,
+    },
+    /// End the episode.
+    End {
+        /// Why.
+        end: EpisodeEnd,
+        /// For people.
+        reason: Text,
+    },
+    /// It has ended.
+    Ended,
+}
+
+fn ending(end: EpisodeEnd, reason: impl Into<Text>) -> Next {
+    Next::End { end, reason: reason.into() }
+}
+
+/// The participant that does the work: the first current one in id order. One fixed worker is a complete configuration.
+#[must_use]
+pub fn participant(view: &View) -> Option<ActorId> {
+    view.state.items(ItemKind::Identity).find_map(|accepted| match &accepted.item {
+        Item::Identity(identity) if identity.standing == Standing::Current && identity.roles.contains(&ProducerRole::Participant) => {
+            Some(identity.actor_id.clone())
+        }
+        _ => None,
+    })
+}
+
+/// The next stage that the records of an episode show.
+#[must_use]
+pub fn next(view: &View, episode: &Episode, at: &Moment) -> Next {
+    if episode.end.is_some() {
+        return Next::Ended;
+    }
+    let in_flight = attempts(view, episode).any(|attempt| attempt.status == AttemptStatus::Intended);
+    if branch!("episode.bound_reached", !in_flight && episode.stops_at <= at.now) {
+        return ending(EpisodeEnd::BoundReached, "the episode's time is over");
+    }
+    let Some(work_id) = episode.work.last() else {
+        return match participant(view) {
+            Some(participant) => Next::Work { participant, role: Key::from("worker") },
+            None => ending(EpisodeEnd::NoAnswer, "no participant is registered"),
+        };
+    };
+    let result = episode.results.iter().rev().find_map(|id| view.results.get(id)).filter(|result| result.body.work_id == *work_id);
+    let Some(result) = result else {
+        return match view.issued_to.get(work_id) {
+            Some(participant) => Next::Ask { work_id: work_id.clone(), participant: participant.clone() },
+            None => ending(EpisodeEnd::NoAnswer, "the work was issued to nobody"),
+        };
+    };
+    for proposal in &result.body.action_proposals {
+        if let Some(next) = next_for(view, episode, result, proposal, at) {
+            return next;
+        }
+    }
+    if bench::belongs_to_user(&result.body) {
+        return match episode.packets.is_empty() {
+            true => Next::AskUser { result: result.payload.id().clone(), proposal: None },
+            false => ending(EpisodeEnd::AwaitingUser, "a judgment of the user is awaited"),
+        };
+    }
+    next_delta(view, episode)
+}
+
+fn attempts<'a>(view: &'a View, episode: &'a Episode) -> impl Iterator<Item = &'a Attempt> {
+    let payloads = episode.actions.iter().filter_map(|id| view.actions.get(id));
+    payloads.filter_map(|action| view.attempts.get(&action.body.attempt_id))
+}
+
+fn is_of(action: &Action, proposal: &ActionProposal) -> bool {
+    action.operation == proposal.operation
+        && action.target == proposal.target
+        && action.parameters == proposal.parameters
+        && action.expected_postcondition == proposal.expected_postcondition
+}
+
+/// What a proposal needs next; `None` when it is done.
+fn next_for(
+    view: &View,
+    episode: &Episode,
+    result: &OnRecord<WorkResult>,
+    proposal: &ActionProposal,
+    at: &Moment,
+) -> Option<Next> {
+    let mut planned = episode.actions.iter().rev().filter_map(|id| view.actions.get(id));
+    let Some(action) = planned.find(|action| is_of(&action.body, proposal)) else {
+        return Some(match crate::action::covering_grant(view, proposal, &at.now) {
+            Some(grant) => Next::Act { result: result.payload.id().clone(), proposal: Box::new(proposal.clone()), grant },
+            None if episode.packets.is_empty() => {
+                Next::AskUser { result: result.payload.id().clone(), proposal: Some(Box::new(proposal.clone())) }
+            }
+            None => ending(EpisodeEnd::AwaitingUser, "the authority for a proposed action is the user's to give"),
+        });
+    };
+    match view.attempts.get(&action.body.attempt_id) {
+        None => Some(next_before_dispatch(view, episode, action)),
+        Some(attempt) => next_after_dispatch(view, episode, attempt),
+    }
+}
+
+fn next_before_dispatch(view: &View, episode: &Episode, action: &OnRecord<Action>) -> Next {
+    let digest = action.body.logical_digest;
+    let assessments: Vec<_> = episode
+        .adjudications
+        .iter()
+        .filter_map(|id| view.adjudications.get(id))
+        .filter(|adjudication| adjudication.body.phase == Phase::PreAction && adjudication.body.subject.digest == digest)
+        .collect();
+    let payload_id = action.payload.id().clone();
+    let Some(newest) = assessments.last() else { return Next::Assess { payload_id } };
+    if !newest.body.disposition.is_positive() {
+        return ending(EpisodeEnd::Refused, format!("the action was assessed as {}", newest.body.disposition));
+    }
+    let (code, refused) = view.refused.get(&Key::new(payload_id.as_str())).map_or((None, 0), |(code, times)| (Some(*code), *times as usize));
+    match code {
+        _ if refused < assessments.len() => Next::Dispatch { payload_id },
+        Some(Code::StaleVersion) if branch!("episode.judge_again", assessments.len() < ASSESSMENTS_MAX) => Next::Assess { payload_id },
+        Some(code) => ending(EpisodeEnd::Refused, format!("the monitor refused the action: {code}")),
+        None => ending(EpisodeEnd::Refused, "the monitor refused the action"),
+    }
+}
+
+fn next_after_dispatch(view: &View, episode: &Episode, attempt: &Attempt) -> Option<Next> {
+    let attempt_id = attempt.intent.attempt_id.clone();
+    if attempt.status == AttemptStatus::Intended {
+        return Some(Next::Await { attempt_id });
+    }
+    let readbacks: Vec<&EvidenceId> = episode
+        .readbacks
+        .iter()
+        .filter(|id| {
+            let readback = view.evidence.get(*id).and_then(|evidence| evidence.body.readback.clone());
+            readback.is_some_and(|readback| readback.attempt_id == attempt_id)
+        })
+        .collect();
+    if !attempt.status.is_settled() {
+        if branch!("episode.readbacks_used_up", readbacks.len() >= READBACKS_MAX) {
+            return Some(ending(EpisodeEnd::EffectUnknown, "the target does not show what became of the attempt"));
+        }
+        let settle_ms = view.state.operation(&attempt.action.operation).map_or(0, |entry| entry.settle_time_ms);
+        let sent_at = attempt.outcome.as_ref().and_then(|outcome| outcome.sent_at.clone());
+        let sent_at = sent_at.unwrap_or_else(|| attempt.intent.authorized_at.clone());
+        let wait_ms = match readbacks.is_empty() {
+            true => 0,
+            false => settle_ms.saturating_mul(readbacks.len() as u64),
+        };
+        return Some(Next::Readback { attempt_id, not_before: sent_at.plus_ms(wait_ms) });
+    }
+    let Some(readback) = readbacks.last() else {
+        return Some(ending(EpisodeEnd::Refused, "the effect was not sent"));
+    };
+    let judged = episode.adjudications.iter().filter_map(|id| view.adjudications.get(id)).find(|adjudication| {
+        adjudication.body.phase == Phase::PostOutcome && adjudication.body.subject.id.as_str() == readback.as_str()
+    });
+    match judged {
+        None => Some(Next::Judge { attempt_id, evidence_id: (*readback).clone() }),
+        Some(judged) if judged.body.disposition == Disposition::Established => None,
+        Some(_) => Some(ending(EpisodeEnd::NothingToDo, "the attempt did not establish its postcondition")),
+    }
+}
+
+fn next_delta(view: &View, episode: &Episode) -> Next {
+    let Some(delta_id) = episode.deltas.iter().rev().find(|id| !id.as_str().starts_with("rebased.")) else { return Next::Distil };
+    let committed = |id: &DeltaId| view.committed.contains_key(id);
+    if episode.deltas.iter().any(committed) {
+        return ending(EpisodeEnd::Committed, "what was established is accepted");
+    }
+    let Some(delta) = view.deltas.get(delta_id) else { return Next::Distil };
+    let endorsements = view.endorsements.get(&delta.body.proposal_digest).cloned().unwrap_or_default();
+    let Some(newest) = endorsements.last().and_then(|id| view.adjudications.get(id)) else {
+        return Next::Endorse { delta_id: delta_id.clone() };
+    };
+    if newest.body.disposition != Disposition::Endorsed {
+        return ending(EpisodeEnd::Refused, format!("the changes were {}", newest.body.disposition));
+    }
+    match view.refused.get(&Key::new(delta_id.as_str())) {
+        None => Next::Commit { delta_id: delta_id.clone() },
+        Some((Code::StaleParent | Code::StaleVersion, _)) if branch!("episode.distil_again", episode.deltas.len() < DELTAS_MAX) => {
+            Next::Distil
+        }
+        Some((code, _)) => ending(EpisodeEnd::Refused, format!("the commit was refused: {code}")),
+    }
+}
+
+/// The readback method and assessor of an attempt, for the observer.
+#[must_use]
+pub fn readback_method(view: &View, attempt_id: &AttemptId) -> Option<closer_contracts::item::ReadbackMethod> {
+    readback::method_for(view, view.attempts.get(attempt_id)?).cloned()
+}

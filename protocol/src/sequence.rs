@@ -1,0 +1,282 @@
+//! The sequence: one per space, the only decider.
+//!
+//! It takes inputs one after another against the newest view, records whose flush is pending included, and says what is
+//! appended, what is refused and what may follow. Nothing leaves the process before the step's records are durable. The
+//! decided, unflushed suffix is bounded, so that an urgent input waits for the flush in progress and one more at most. On
+//! a conflict or a failed flush the whole suffix is discarded and the kept inputs are decided again. Spec: design §5.
+//!
+//! ```text
+//! input ──► take ──► Step ──► append (shell) ──► acknowledged ──► effects and replies leave
+//!             ▲                    │ conflict, failed flush
+//!             └── inputs again ◄── discard
+//! ```
+
+use crate::batch::Batch;
+use crate::entry::{Entry, Notice, NoticeKind};
+use crate::input::{Effect, Input, Moment, Reply, Step};
+use crate::intake::{self, Refused};
+use crate::view::{Divergence, View};
+use crate::{adjudicate, bench, commit, delta, dispatch, episode, matching, readback, streams, urgent, work};
+use closer_contracts::audit::DisclosureReceipt;
+use closer_contracts::envelope::Body;
+use closer_contracts::id::{Id, Key};
+use closer_contracts::record::{Lane, Reads};
+use closer_contracts::refusal::{Denial, RefusalCode};
+use closer_contracts::{Fault, Payload};
+use std::collections::VecDeque;
+
+/// The most bytes that may be decided and not yet durable.
+pub const SUFFIX_BYTES_MAX: usize = 1 << 20;
+/// The most appends that may be decided and not yet durable.
+pub const SUFFIX_BATCHES_MAX: usize = 256;
+
+/// Which lane an input belongs to. Priority acts on inputs before they are decided; decided steps keep their order.
+#[must_use]
+pub fn lane(input: &Input, view: &View) -> Lane {
+    match input {
+        Input::Artifact(submission) => match &*submission.content {
+            crate::entry::ArtifactBody::RestrictionStatement(_) | crate::entry::ArtifactBody::ReconciliationReceipt(_) => {
+                Lane::Reserved
+            }
+            _ => Lane::Ordinary,
+        },
+        Input::Payload(submission) => match submission.content.body() {
+            Body::Event(event) if urgent::restrictive_event(view, event).is_some() => Lane::Reserved,
+            Body::Evidence(evidence) if evidence.readback.is_some() => Lane::Reserved,
+            _ => Lane::Ordinary,
+        },
+        Input::Performed { .. } | Input::Recover | Input::Tick => Lane::Reserved,
+        Input::Issue { .. }
+        | Input::Unreadable { .. }
+        | Input::Open { .. }
+        | Input::Dispatch { .. }
+        | Input::Commit { .. }
+        | Input::End { .. } => Lane::Ordinary,
+    }
+}
+
+/// A step under decision: the batch it writes and the effects it allows.
+pub(crate) struct Deciding<'a> {
+    pub(crate) view: &'a View,
+    pub(crate) at: &'a Moment,
+    pub(crate) batch: Batch<'a>,
+    pub(crate) effects: Vec<Effect>,
+}
+
+impl Deciding<'_> {
+    /// Refuses the subject: every denial is recorded.
+    pub(crate) fn refuse(&mut self, subject: Id, digest: Option<closer_contracts::Digest>, denials: Vec<Denial>) -> Result<Reply, Fault> {
+        intake::refuse(&mut self.batch, self.view, Refused { subject, digest, denials })
+    }
+
+    /// The view with everything folded that this step has written so far.
+    pub(crate) fn so_far(&self) -> Result<View, Fault> {
+        let mut view = self.view.clone();
+        for entry in self.batch.entries() {
+            view.fold(entry, &self.at.now).map_err(|divergence| Fault::schema(divergence.reason))?;
+        }
+        Ok(view)
+    }
+
+    /// Records the triggers that fire on what this step has written (§1.1, C11).
+    pub(crate) fn fire(&mut self) -> Result<(), Fault> {
+        let view = self.so_far()?;
+        for fired in matching::fired(&view, self.at, self.batch.entries()) {
+            crate::tick::fire(self, fired)?;
+        }
+        Ok(())
+    }
+}
+
+/// A decided step whose append is not yet durable.
+#[derive(Debug)]
+struct Undurable {
+    input: Input,
+    at: Moment,
+    bytes: usize,
+    before: View,
+}
+
+/// The sequence of one space.
+#[derive(Debug)]
+pub struct Sequence {
+    view: View,
+    suffix: VecDeque<Undurable>,
+    unreadable: u64,
+}
+
+impl Sequence {
+    /// A sequence over the view that the durable log folds to.
+    #[must_use]
+    pub const fn new(view: View) -> Self {
+        Self { view, suffix: VecDeque::new(), unreadable: 0 }
+    }
+
+    /// The newest view, undurable steps included.
+    #[must_use]
+    pub const fn view(&self) -> &View {
+        &self.view
+    }
+
+    /// The view that is durable.
+    #[must_use]
+    pub fn durable(&self) -> &View {
+        self.suffix.front().map_or(&self.view, |undurable| &undurable.before)
+    }
+
+    /// Whether another step may be decided before the oldest is durable.
+    #[must_use]
+    pub fn has_room(&self) -> bool {
+        let bytes: usize = self.suffix.iter().map(|undurable| undurable.bytes).sum();
+        self.suffix.len() < SUFFIX_BATCHES_MAX && bytes < SUFFIX_BYTES_MAX
+    }
+
+    /// Decides one input and folds what it records.
+    ///
+    /// # Errors
+    /// [`Divergence`] when the sequence's own records do not fold: a broken invariant; nothing of the step may leave.
+    pub fn take(&mut self, input: Input, at: Moment, reads: &dyn Reads) -> Result<Step, Divergence> {
+        let at = Moment { now: self.view.latest.as_ref().map_or(at.now.clone(), |latest| at.now.clone().max(latest.clone())), ..at };
+        if let Input::Unreadable { .. } = &input {
+            self.unreadable = self.unreadable.saturating_add(1);
+        }
+        let step = decide(&self.view, &input, &at, reads, self.unreadable)
+            .map_err(|fault| Divergence { reason: format!("a decision could not be written down: {fault}") })?;
+        let before = self.view.clone();
+        for entry in &step.entries {
+            if let Err(divergence) = self.view.fold(entry, &at.now) {
+                self.view = before;
+                return Err(divergence);
+            }
+        }
+        if let Some(append) = &step.append {
+            let bytes = append.records.iter().map(|record| record.body.as_ref().map_or(0, |body| body.len()) + 512).sum();
+            self.suffix.push_back(Undurable { input, at, bytes, before });
+        }
+        Ok(step)
+    }
+
+    /// The oldest undurable step has become durable.
+    pub fn acknowledged(&mut self) {
+        self.suffix.pop_front();
+    }
+
+    /// Discards everything undurable and gives the inputs back, in order, to be decided again.
+    pub fn discard(&mut self) -> Vec<(Input, Moment)> {
+        if let Some(oldest) = self.suffix.front() {
+            self.view = oldest.before.clone();
+        }
+        self.suffix.drain(..).map(|undurable| (undurable.input, undurable.at)).collect()
+    }
+}
+
+fn decide(view: &View, input: &Input, at: &Moment, reads: &dyn Reads, unreadable: u64) -> Result<Step, Fault> {
+    let batch = Batch::new(reads, &at.now, lane(input, view));
+    let mut deciding = Deciding { view, at, batch, effects: Vec::new() };
+    let reply = match input {
+        Input::Payload(submission) => match intake::payload(view, submission, at, reads) {
+            Ok(()) => decide_payload(&mut deciding, &submission.content, submission.auth.record(), None)?,
+            Err(denials) => refuse_payload(&mut deciding, submission, denials)?,
+        },
+        Input::Issue { work, disclosure } => {
+            deciding.batch.artifact(disclosure.clone(), Vec::new())?;
+            let with_receipt = deciding.so_far()?;
+            match intake::payload(&with_receipt, work, at, reads) {
+                Ok(()) => decide_payload(&mut deciding, &work.content, work.auth.record(), Some(disclosure))?,
+                Err(denials) => {
+                    deciding.batch = Batch::new(reads, &at.now, lane(input, view));
+                    refuse_payload(&mut deciding, work, denials)?
+                }
+            }
+        }
+        Input::Artifact(submission) => bench::decide_artifact(&mut deciding, submission, reads)?,
+        Input::Unreadable { subject, denial } => refuse_unreadable(&mut deciding, subject, denial, unreadable)?,
+        Input::Open { obligation_id, episode_id } => episode::open(&mut deciding, obligation_id, episode_id)?,
+        Input::Dispatch { payload_id, adjudication_id } => dispatch::admit(&mut deciding, payload_id, adjudication_id.as_ref(), reads)?,
+        Input::Performed { attempt_id, performed } => dispatch::performed(&mut deciding, attempt_id, performed)?,
+        Input::Commit { delta_id } => commit::admit(&mut deciding, delta_id, reads)?,
+        Input::End { episode_id, end, reason } => episode::end(&mut deciding, episode_id, *end, reason)?,
+        Input::Tick => crate::tick::tick(&mut deciding)?,
+        Input::Recover => dispatch::recover(&mut deciding)?,
+    };
+    let effects = deciding.effects;
+    let decided = deciding.batch.finish();
+    Ok(Step { append: decided.append, entries: decided.entries, effects, reply })
+}
+
+fn refuse_payload(
+    deciding: &mut Deciding<'_>,
+    submission: &crate::input::Submission<Payload>,
+    denials: Vec<Denial>,
+) -> Result<Reply, Fault> {
+    let payload = &submission.content;
+    let repeated = denials.iter().any(|denial| matches!(denial.code, RefusalCode::Duplicate | RefusalCode::KeyConflict));
+    let reply = deciding.refuse(payload.id().into(), Some(payload.content_digest()), denials)?;
+    // A restriction is processed however often its event comes (DEC-23).
+    if let Body::Event(event) = payload.body() {
+        let authentic = intake::producer(deciding.view, &submission.producer, &submission.auth, deciding.at).is_ok();
+        if repeated && authentic {
+            urgent::on_event(deciding, event, payload, submission.auth.record())?;
+        }
+    }
+    Ok(reply)
+}
+
+/// A flood of what cannot be read or authenticated grows the log by its logarithm only.
+fn refuse_unreadable(deciding: &mut Deciding<'_>, subject: &closer_contracts::id::Text, denial: &Denial, count: u64) -> Result<Reply, Fault> {
+    if count.is_power_of_two() {
+        let text = format!("{count} inputs could not be read or authenticated; the newest: {}: {}", denial.code, denial.reason);
+        let notice = Notice {
+            kind: NoticeKind::AggregatedRefusals,
+            key: Key::new(format!("unreadable.{}.{count}", deciding.view.refusals)),
+            owner: None,
+            subjects: vec![Key::new(intake::bounded(subject.as_str()).as_str().chars().take(64).collect::<String>())],
+            text: intake::bounded(&text),
+        };
+        let id = format!("notice-unreadable.{}.{count}", deciding.at.now.unix_ms());
+        deciding.batch.push(&id, Entry::Notice(notice), vec![streams::refusals()], Vec::new())?;
+    }
+    Ok(Reply::Refused(vec![denial.clone()]))
+}
+
+fn decide_payload(
+    deciding: &mut Deciding<'_>,
+    payload: &std::sync::Arc<Payload>,
+    auth: &closer_contracts::auth::AuthRecord,
+    disclosure: Option<&DisclosureReceipt>,
+) -> Result<Reply, Fault> {
+    match payload.body() {
+        Body::Event(event) => crate::event::intake(deciding, event, payload, auth),
+        Body::Work(body) => work::issue(deciding, body, payload, auth, disclosure),
+        Body::Result(body) => work::answer(deciding, body, payload, auth),
+        Body::Action(body) => crate::action::propose(deciding, body, payload, auth),
+        Body::Evidence(body) => readback::intake(deciding, body, payload, auth),
+        Body::Adjudication(body) => adjudicate::intake(deciding, body, payload, auth),
+        Body::Delta(body) => delta::intake(deciding, body, payload, auth),
+        Body::Briefcase(body) => bench::intake(deciding, body, payload, auth),
+        Body::Obligation(_) | Body::Route(_) | Body::Reentry(_) | Body::Handoff(_) => {
+            let reference = record_payload(deciding, payload, auth, Vec::new(), Vec::new())?;
+            Ok(Reply::Recorded(vec![reference]))
+        }
+    }
+}
+
+/// Records a payload with its authentication, on its episode and obligations' audit streams and on `streams`.
+pub(crate) fn record_payload(
+    deciding: &mut Deciding<'_>,
+    payload: &std::sync::Arc<Payload>,
+    auth: &closer_contracts::auth::AuthRecord,
+    mut streams: Vec<closer_contracts::record::StreamId>,
+    mut claims: Vec<(closer_contracts::record::ClaimKey, closer_contracts::Digest)>,
+) -> Result<closer_contracts::refs::ArtifactRef, Fault> {
+    let envelope = payload.envelope();
+    streams.extend(envelope.episode_id.as_ref().map(streams::episode));
+    streams.extend(envelope.obligation_ids.iter().map(streams::history));
+    claims.push((streams::payload_claim(payload.id()), payload.content_digest()));
+    deciding.batch.push(payload.id().as_str(), Entry::Payload(payload.clone()), streams, claims)?;
+    deciding.batch.auth(auth)?;
+    if let Some(episode_id) = &envelope.episode_id {
+        deciding.effects.push(Effect::Advance(episode_id.clone()));
+    }
+    Ok(crate::entry::payload_ref(payload))
+}

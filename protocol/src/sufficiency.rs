@@ -1,0 +1,157 @@
+//! Whether evidence suffices for a proposition, by the declared rule over the relations that are relevant.
+//!
+//! The system resolves every reference itself; a participant's word counts for nothing. Only relations whose evidence is
+//! on record and whose scope applies have any influence, and one item is related to one proposition at a time. Voices,
+//! confidence and how long something has been held are not inputs. Spec: §6.3, DEC-32, DEC-33, DEC-34.
+
+use crate::input::Moment;
+use crate::view::View;
+use closer_contracts::branch;
+use closer_contracts::evidence::Evidence;
+use closer_contracts::id::{Key, PropositionId, SourceId};
+use closer_contracts::item::{Rule, RuleBody, Standing};
+use closer_contracts::obligation::AssessmentStatus;
+use closer_contracts::work::{EvidenceRelation, ReferenceStatus, Relation, ScopeMatch, TargetVersion, ValidAt};
+use closer_monitor::ClockStanding;
+use std::collections::BTreeSet;
+
+/// The relation as the record bears it out: its reference status is the system's own, whatever was claimed, and the
+/// limitations of the evidence travel with it.
+#[must_use]
+pub fn resolve(relation: &EvidenceRelation, view: &View) -> EvidenceRelation {
+    let mut resolved = relation.clone();
+    let Some(evidence) = view.evidence.get(&relation.evidence_id) else {
+        resolved.reference_status = ReferenceStatus::Unresolved;
+        return resolved;
+    };
+    let agrees = relation.valid_at == valid_at(&evidence.body);
+    resolved.reference_status = match branch!("sufficiency.reference_agrees", agrees) {
+        true => ReferenceStatus::Resolved,
+        false => ReferenceStatus::DigestMismatch,
+    };
+    for limitation in &evidence.body.limitations {
+        if !resolved.limitations.contains(limitation) {
+            resolved.limitations.push(limitation.clone());
+        }
+    }
+    resolved
+}
+
+/// When and where in its stream an observation stands.
+#[must_use]
+pub fn valid_at(evidence: &Evidence) -> ValidAt {
+    let binding = &evidence.target_binding;
+    ValidAt {
+        observed_at: evidence.observed_at.clone(),
+        observation_sequence_ref: binding.observation_sequence_ref.clone(),
+        observation_version: binding.observation_version,
+        target_version: binding.target_version.clone(),
+    }
+}
+
+/// Computes the status of a proposition under a rule.
+///
+/// An open contradiction makes it `not_met`; enough supports from distinct sources make it `met`; anything else that was
+/// assessed is `insufficient`. Within one stream of observations a later one takes the place of the earlier ones; streams
+/// are never compared with each other.
+#[must_use]
+pub fn assess(
+    rule: &Rule,
+    proposition: &PropositionId,
+    relations: &[EvidenceRelation],
+    view: &View,
+    at: &Moment,
+) -> AssessmentStatus {
+    let about: Vec<EvidenceRelation> = relations
+        .iter()
+        .filter(|relation| branch!("sufficiency.about_proposition", relation.proposition_id == *proposition))
+        .filter(|relation| !branch!("sufficiency.irrelevant", relation.relation == Relation::Irrelevant))
+        .filter(|relation| relation.scope_match != ScopeMatch::NotApplicable)
+        .map(|relation| resolve(relation, view))
+        .collect();
+    if branch!("sufficiency.nothing_assessed", about.is_empty()) {
+        return AssessmentStatus::Unassessed;
+    }
+    let relevant: Vec<&EvidenceRelation> = about.iter().filter(|relation| is_relevant(relation)).collect();
+    let standing: Vec<&EvidenceRelation> =
+        relevant.iter().copied().filter(|relation| !is_superseded(relation, &relevant)).collect();
+    let contradicted = standing.iter().any(|relation| relation.relation == Relation::Contradicts);
+    if branch!("sufficiency.contradicted", contradicted) {
+        return AssessmentStatus::NotMet;
+    }
+    let RuleBody::Sufficiency { distinct_sources_min, age_ms_max, accepts_unknown_target_version, observation_types } = &rule.body
+    else {
+        return AssessmentStatus::Insufficient;
+    };
+    let demands = Demands {
+        age_ms_max: *age_ms_max,
+        unknown_version: *accepts_unknown_target_version,
+        observation_types,
+    };
+    let sources: BTreeSet<&SourceId> = standing
+        .iter()
+        .filter(|relation| relation.relation == Relation::Supports)
+        .filter_map(|relation| view.evidence.get(&relation.evidence_id))
+        .filter(|evidence| demands.are_met(&evidence.body, view, at))
+        .map(|evidence| &evidence.body.source.source_id)
+        .collect();
+    let enough = sources.len() >= usize::try_from(*distinct_sources_min).unwrap_or(usize::MAX);
+    let current = rule.standing == Standing::Current && *distinct_sources_min > 0;
+    match current && branch!("sufficiency.sources_suffice", enough) {
+        true => AssessmentStatus::Met,
+        false => AssessmentStatus::Insufficient,
+    }
+}
+
+/// Whether a relation enters a rule at all: resolved by the system and applicable in scope (DEC-32).
+fn is_relevant(relation: &EvidenceRelation) -> bool {
+    let resolved = relation.reference_status == ReferenceStatus::Resolved;
+    let applicable = relation.scope_match == ScopeMatch::Applicable;
+    let speaks = matches!(relation.relation, Relation::Supports | Relation::Contradicts);
+    branch!("sufficiency.resolved", resolved) && branch!("sufficiency.applicable", applicable) && speaks
+}
+
+/// Whether a later observation of the same stream speaks to the same proposition.
+fn is_superseded(relation: &EvidenceRelation, relevant: &[&EvidenceRelation]) -> bool {
+    let own = &relation.valid_at;
+    relevant.iter().any(|other| {
+        let same_stream = other.valid_at.observation_sequence_ref == own.observation_sequence_ref;
+        branch!("sufficiency.same_stream", same_stream) && other.valid_at.observation_version > own.observation_version
+    })
+}
+
+struct Demands<'a> {
+    age_ms_max: Option<u64>,
+    unknown_version: bool,
+    observation_types: &'a [Key],
+}
+
+impl Demands<'_> {
+    fn are_met(&self, evidence: &Evidence, view: &View, at: &Moment) -> bool {
+        let counted = self.observation_types.is_empty() || self.observation_types.contains(&evidence.observation.r#type);
+        branch!("sufficiency.type_counts", counted) && self.is_young(evidence, at) && self.is_of_current_target(evidence, view)
+    }
+
+    /// An observation's age by the runtime's clock; an unreliable clock cannot tell it.
+    fn is_young(&self, evidence: &Evidence, at: &Moment) -> bool {
+        let Some(age_ms_max) = self.age_ms_max else { return true };
+        let young = evidence.observed_at.plus_ms(age_ms_max) >= at.now;
+        at.clock == ClockStanding::Reliable && branch!("sufficiency.young_enough", young)
+    }
+
+    /// The target's version as observed is the newest that its stream shows; one that is not known is fresh only where the
+    /// rule says so.
+    fn is_of_current_target(&self, evidence: &Evidence, view: &View) -> bool {
+        let binding = &evidence.target_binding;
+        let newest = view.observed.get(&binding.observation_sequence_ref).and_then(|(_, id)| view.evidence.get(id));
+        let newest = newest.map_or(&TargetVersion::Unknown, |newest| &newest.body.target_binding.target_version);
+        match (&binding.target_version, newest) {
+            (TargetVersion::Unknown, _) | (_, TargetVersion::Unknown) => {
+                branch!("sufficiency.unknown_version_accepted", self.unknown_version)
+            }
+            (TargetVersion::Known(own), TargetVersion::Known(newest)) => {
+                branch!("sufficiency.version_current", own == newest)
+            }
+        }
+    }
+}

@@ -1,0 +1,638 @@
+//! The view: accepted state, and what is under way, as one fold of the log.
+//!
+//! [`View::fold`] is the only way the view changes, for a record just decided and for one replayed alike, so that replay
+//! equals the live view. Nothing here decides. Cloning is cheap: every collection is persistent.
+
+use crate::entry::{
+    ActivationEntry, ArtifactBody, AttemptStatus, Cause, Entry, EpisodeEnd, Intent, LedgerEntry, Notice, NoticeKind, Outcome, OwnershipEntry,
+    ReadSet, payload_ref,
+};
+use crate::ledger::Ledger;
+use crate::streams;
+use closer_contracts::action::Action;
+use closer_contracts::adjudication::{Adjudication, Phase};
+use closer_contracts::audit::{CommitReceipt, Declaration, UserDecision};
+use closer_contracts::auth::AuthRecord;
+use closer_contracts::briefcase::{Briefcase, PacketStatus};
+use closer_contracts::delta::{AdmissionPath, Change, Delta};
+use closer_contracts::digest::Digest;
+use closer_contracts::envelope::{Body, DisclosureRef};
+use closer_contracts::event::{Event, MatchReceipt};
+use closer_contracts::evidence::Evidence;
+use closer_contracts::handoff::AcceptanceReceipt;
+use closer_contracts::id::{
+    ActionId, ActorId, AdjudicationId, AttemptId, DecisionId, DeclarationId, DeltaId, EpisodeId, EventId, EvidenceId, HandoffId, Id, Key,
+    ObligationId, ObservationStreamId, PayloadId, ReentryId, WorkId,
+};
+use closer_contracts::record::StreamId;
+use closer_contracts::refs::ArtifactRef;
+use closer_contracts::refusal::{Refusal, RefusalCode};
+use closer_contracts::time::Timestamp;
+use closer_contracts::work::{Work, WorkResult};
+use closer_contracts::Payload;
+use closer_monitor::Ownership;
+use closer_state::{Commit, State};
+use imbl::{OrdMap, OrdSet};
+use std::sync::Arc;
+
+/// A payload on record with its body's contract at hand.
+#[derive(Debug, Clone, PartialEq)]
+pub struct OnRecord<T> {
+    /// The payload.
+    pub payload: Arc<Payload>,
+    /// Its body.
+    pub body: Arc<T>,
+    /// When the sequence admitted it.
+    pub admitted_at: Timestamp,
+}
+
+impl<T> OnRecord<T> {
+    /// The reference to the payload.
+    #[must_use]
+    pub fn reference(&self) -> ArtifactRef {
+        payload_ref(&self.payload)
+    }
+}
+
+/// An attempt under way or settled.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Attempt {
+    /// Its intent.
+    pub intent: Arc<Intent>,
+    /// The reference to the intent.
+    pub intent_ref: ArtifactRef,
+    /// The action.
+    pub action: Arc<Action>,
+    /// Where it stands.
+    pub status: AttemptStatus,
+    /// The newest outcome.
+    pub outcome: Option<Arc<Outcome>>,
+}
+
+/// A committed transition.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Committed {
+    /// The commit.
+    pub commit: Arc<Commit>,
+    /// Its receipt.
+    pub receipt: Option<Arc<CommitReceipt>>,
+    /// The reference to the receipt.
+    pub receipt_ref: Option<ArtifactRef>,
+}
+
+/// A packet and where it stands.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Packet {
+    /// The newest version of the packet.
+    pub packet: OnRecord<Briefcase>,
+    /// Where it stands: moves with answers and deadlines, while the payload never changes.
+    pub status: PacketStatus,
+    /// The digest of the evidence snapshot shown.
+    pub evidence_version: Digest,
+    /// The answer, where there is one.
+    pub decision: Option<ArtifactRef>,
+}
+
+/// Bounded work on one obligation, with the stages its records show.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Episode {
+    /// The episode.
+    pub episode_id: EpisodeId,
+    /// Its obligation.
+    pub obligation_id: ObligationId,
+    /// What made it eligible.
+    pub causes: Vec<Cause>,
+    /// When it began.
+    pub began_at: Timestamp,
+    /// When it stops at the latest.
+    pub stops_at: Timestamp,
+    /// Its route payload.
+    pub route: Option<PayloadId>,
+    /// Its work, in order.
+    pub work: Vec<WorkId>,
+    /// Its results, in order.
+    pub results: Vec<PayloadId>,
+    /// Its actions: the payload of each attempt, in order.
+    pub actions: Vec<PayloadId>,
+    /// Its adjudications, in order.
+    pub adjudications: Vec<AdjudicationId>,
+    /// Its readbacks, in order.
+    pub readbacks: Vec<EvidenceId>,
+    /// Its deltas, in order.
+    pub deltas: Vec<DeltaId>,
+    /// Its packets, in order.
+    pub packets: Vec<DecisionId>,
+    /// How many refusals its payloads met.
+    pub refusals: u32,
+    /// Why it ended, once it has.
+    pub end: Option<EpisodeEnd>,
+}
+
+/// Accepted state and everything under way.
+#[derive(Debug, Clone)]
+pub struct View {
+    /// Accepted governing state.
+    pub state: State,
+    /// Events by id.
+    pub events: OrdMap<EventId, OnRecord<Event>>,
+    /// Match receipts by event.
+    pub matches: OrdMap<EventId, (ArtifactRef, Arc<MatchReceipt>)>,
+    /// Why obligations are eligible for work, until an episode takes that up.
+    pub eligible: OrdMap<ObligationId, Vec<Cause>>,
+    /// Trigger activations that have been taken up: (trigger, activation key).
+    pub activated: OrdSet<(ReentryId, Digest)>,
+    /// Episodes by id.
+    pub episodes: OrdMap<EpisodeId, Arc<Episode>>,
+    /// The episode under way per obligation.
+    pub under_way: OrdMap<ObligationId, EpisodeId>,
+    /// Work by id.
+    pub works: OrdMap<WorkId, OnRecord<Work>>,
+    /// Whom work was issued to.
+    pub issued_to: OrdMap<WorkId, ActorId>,
+    /// Results by payload id.
+    pub results: OrdMap<PayloadId, OnRecord<WorkResult>>,
+    /// Action payloads by payload id.
+    pub actions: OrdMap<PayloadId, OnRecord<Action>>,
+    /// The payload of the first attempt of each logical action.
+    pub logical: OrdMap<ActionId, PayloadId>,
+    /// Adjudications by id.
+    pub adjudications: OrdMap<AdjudicationId, OnRecord<Adjudication>>,
+    /// What each pre-action adjudication read.
+    pub read_sets: OrdMap<AdjudicationId, Arc<ReadSet>>,
+    /// Attempts by id.
+    pub attempts: OrdMap<AttemptId, Attempt>,
+    /// The unsettled attempt per operation and target stream.
+    pub unsettled: OrdMap<StreamId, AttemptId>,
+    /// Evidence by id.
+    pub evidence: OrdMap<EvidenceId, OnRecord<Evidence>>,
+    /// The newest observation of each stream: its number and the evidence.
+    pub observed: OrdMap<ObservationStreamId, (u64, EvidenceId)>,
+    /// Every observation by stream and number.
+    pub numbered: OrdMap<(ObservationStreamId, u64), EvidenceId>,
+    /// Acceptances by handoff.
+    pub acceptances: OrdMap<HandoffId, (ArtifactRef, Arc<AcceptanceReceipt>)>,
+    /// Dependencies that were accepted once and have been removed.
+    pub removed: OrdSet<Id>,
+    /// Deltas by id.
+    pub deltas: OrdMap<DeltaId, OnRecord<Delta>>,
+    /// The endorsing adjudications of each proposal digest.
+    pub endorsements: OrdMap<Digest, Vec<AdjudicationId>>,
+    /// Commits by version.
+    pub commits: OrdMap<u64, Committed>,
+    /// The version that committed each delta.
+    pub committed: OrdMap<DeltaId, u64>,
+    /// Packets by decision id.
+    pub packets: OrdMap<DecisionId, Packet>,
+    /// Decisions by packet.
+    pub decisions: OrdMap<DecisionId, Vec<(ArtifactRef, Arc<UserDecision>)>>,
+    /// Declarations by id.
+    pub declarations: OrdMap<DeclarationId, (ArtifactRef, Arc<Declaration>)>,
+    /// Standing disclosure receipts by id.
+    pub disclosures: OrdMap<Key, DisclosureRef>,
+    /// Whom each disclosure receipt releases to.
+    pub recipients: OrdMap<Key, ActorId>,
+    /// Ownership by obligation; absent before the first transfer, which is epoch 0 of the responsible owner.
+    pub ownership: OrdMap<ObligationId, Ownership>,
+    /// The budget ledger.
+    pub ledger: Ledger,
+    /// Notices by key.
+    pub notices: OrdMap<Key, Arc<Notice>>,
+    /// Triggers that have been disabled by expiry and await their commit.
+    pub restrictions_decided: u64,
+    /// Urgent commits that await reconciliation: receipt id by version.
+    pub outstanding: OrdMap<u64, ArtifactRef>,
+    /// The newest admission time: the guarded clock's floor.
+    pub latest: Option<Timestamp>,
+    /// The foremost code of the newest refusal of each action and delta, and how often it was refused.
+    pub refused: OrdMap<Key, (RefusalCode, u32)>,
+    /// When each was refused last.
+    pub refused_at: OrdMap<Key, Timestamp>,
+    /// The genesis record.
+    pub genesis: Option<ArtifactRef>,
+    /// How many refusals are on record.
+    pub refusals: u64,
+}
+
+impl Default for View {
+    fn default() -> Self {
+        Self {
+            state: State::empty(),
+            events: OrdMap::new(),
+            matches: OrdMap::new(),
+            eligible: OrdMap::new(),
+            activated: OrdSet::new(),
+            episodes: OrdMap::new(),
+            under_way: OrdMap::new(),
+            works: OrdMap::new(),
+            issued_to: OrdMap::new(),
+            results: OrdMap::new(),
+            actions: OrdMap::new(),
+            logical: OrdMap::new(),
+            adjudications: OrdMap::new(),
+            read_sets: OrdMap::new(),
+            attempts: OrdMap::new(),
+            unsettled: OrdMap::new(),
+            evidence: OrdMap::new(),
+            observed: OrdMap::new(),
+            numbered: OrdMap::new(),
+            acceptances: OrdMap::new(),
+            removed: OrdSet::new(),
+            deltas: OrdMap::new(),
+            endorsements: OrdMap::new(),
+            commits: OrdMap::new(),
+            committed: OrdMap::new(),
+            packets: OrdMap::new(),
+            decisions: OrdMap::new(),
+            declarations: OrdMap::new(),
+            disclosures: OrdMap::new(),
+            recipients: OrdMap::new(),
+            ownership: OrdMap::new(),
+            ledger: Ledger::default(),
+            notices: OrdMap::new(),
+            restrictions_decided: 0,
+            outstanding: OrdMap::new(),
+            latest: None,
+            refused: OrdMap::new(),
+            refused_at: OrdMap::new(),
+            genesis: None,
+            refusals: 0,
+        }
+    }
+}
+
+/// Why a record could not be folded: the log and this version disagree. Dispatch stops until that is resolved.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Divergence {
+    /// What disagrees.
+    pub reason: String,
+}
+
+impl std::fmt::Display for Divergence {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "the record does not fold: {}", self.reason)
+    }
+}
+
+impl std::error::Error for Divergence {}
+
+impl View {
+    /// Folds one record's entry.
+    ///
+    /// # Errors
+    /// [`Divergence`] when a commit does not reproduce its state root, or an entry cites what is not there.
+    pub fn fold(&mut self, entry: &Entry, admitted_at: &Timestamp) -> Result<(), Divergence> {
+        self.latest = Some(self.latest.take().map_or_else(|| admitted_at.clone(), |latest| latest.max(admitted_at.clone())));
+        match entry {
+            Entry::Genesis(genesis) => {
+                self.state = genesis.found().map_err(|divergence| Divergence { reason: divergence.to_string() })?;
+                let digest = closer_contracts::canonical::digest_of(&**genesis).map_err(|fault| Divergence { reason: fault.to_string() })?;
+                self.genesis = Some(ArtifactRef { id: "genesis".into(), digest });
+                self.ledger.limit_from(&self.state);
+            }
+            Entry::Payload(payload) => self.fold_payload(payload, admitted_at),
+            Entry::Auth(auth) => self.fold_auth(auth),
+            Entry::Artifact(artifact) => self.fold_artifact(artifact)?,
+            Entry::Commit(commit) => self.fold_commit(commit)?,
+            Entry::Intent(intent) => self.fold_intent(intent)?,
+            Entry::Outcome(outcome) => self.fold_outcome(outcome)?,
+            Entry::Refusal(refusal) => self.fold_refusal(refusal),
+            Entry::Ledger(movement) => self.fold_ledger(movement),
+            Entry::Ownership(ownership) => self.fold_ownership(ownership),
+            Entry::Activation(activation) => self.fold_activation(activation, admitted_at),
+            Entry::Notice(notice) => self.fold_notice(notice),
+            Entry::Passed => {}
+        }
+        Ok(())
+    }
+
+    fn on_record<T>(payload: &Arc<Payload>, body: &T, admitted_at: &Timestamp) -> OnRecord<T>
+    where
+        T: Clone,
+    {
+        OnRecord { payload: payload.clone(), body: Arc::new(body.clone()), admitted_at: admitted_at.clone() }
+    }
+
+    fn fold_payload(&mut self, payload: &Arc<Payload>, admitted_at: &Timestamp) {
+        let id = payload.id().clone();
+        match payload.body() {
+            Body::Event(body) => {
+                self.events.insert(body.event_id.clone(), Self::on_record(payload, &**body, admitted_at));
+            }
+            Body::Work(body) => {
+                let disclosure = Key::new(payload.envelope().disclosure.id.as_str());
+                if let Some(recipient) = self.recipients.get(&disclosure) {
+                    self.issued_to.insert(body.work_id.clone(), recipient.clone());
+                }
+                self.works.insert(body.work_id.clone(), Self::on_record(payload, &**body, admitted_at));
+            }
+            Body::Result(body) => {
+                self.results.insert(id.clone(), Self::on_record(payload, &**body, admitted_at));
+            }
+            Body::Action(body) => {
+                self.logical.entry(body.action_id.clone()).or_insert_with(|| id.clone());
+                self.actions.insert(id.clone(), Self::on_record(payload, &**body, admitted_at));
+            }
+            Body::Evidence(body) => {
+                let binding = &body.target_binding;
+                let number = (binding.observation_sequence_ref.clone(), binding.observation_version);
+                self.numbered.insert(number, body.evidence_id.clone());
+                let newest = self.observed.get(&binding.observation_sequence_ref).is_none_or(|(n, _)| *n < binding.observation_version);
+                if newest {
+                    let entry = (binding.observation_version, body.evidence_id.clone());
+                    self.observed.insert(binding.observation_sequence_ref.clone(), entry);
+                }
+                self.evidence.insert(body.evidence_id.clone(), Self::on_record(payload, &**body, admitted_at));
+            }
+            Body::Adjudication(body) => {
+                self.adjudications.insert(body.adjudication_id.clone(), Self::on_record(payload, &**body, admitted_at));
+                if body.phase == Phase::SemanticCommit {
+                    self.endorsements.entry(body.subject.digest).or_default().push(body.adjudication_id.clone());
+                }
+            }
+            Body::Delta(body) => {
+                self.deltas.insert(body.delta_id.clone(), Self::on_record(payload, &**body, admitted_at));
+            }
+            Body::Briefcase(body) => self.fold_packet(payload, body, admitted_at),
+            Body::Obligation(_) | Body::Route(_) | Body::Reentry(_) | Body::Handoff(_) => {}
+        }
+        self.fold_stage(payload);
+    }
+
+    /// Notes in the episode which stage the payload is.
+    fn fold_stage(&mut self, payload: &Payload) {
+        let envelope = payload.envelope();
+        let Some(episode) = envelope.episode_id.as_ref().and_then(|id| self.episodes.get_mut(id)) else { return };
+        let episode = Arc::make_mut(episode);
+        match payload.body() {
+            Body::Route(_) => episode.route = Some(payload.id().clone()),
+            Body::Work(body) => episode.work.push(body.work_id.clone()),
+            Body::Result(_) => episode.results.push(payload.id().clone()),
+            Body::Action(_) => episode.actions.push(payload.id().clone()),
+            Body::Adjudication(body) => episode.adjudications.push(body.adjudication_id.clone()),
+            Body::Evidence(body) => episode.readbacks.push(body.evidence_id.clone()),
+            Body::Delta(body) => episode.deltas.push(body.delta_id.clone()),
+            Body::Briefcase(body) => episode.packets.push(body.decision_id.clone()),
+            Body::Event(_) | Body::Obligation(_) | Body::Reentry(_) | Body::Handoff(_) => {}
+        }
+    }
+
+    fn fold_packet(&mut self, payload: &Arc<Payload>, body: &Briefcase, admitted_at: &Timestamp) {
+        let evidence_version = closer_contracts::canonical::digest_of(&body.evidence_refs).unwrap_or(payload.content_digest());
+        let packet = Packet {
+            packet: Self::on_record(payload, body, admitted_at),
+            status: body.status,
+            evidence_version,
+            decision: None,
+        };
+        self.packets.insert(body.decision_id.clone(), packet);
+    }
+
+    fn fold_auth(&mut self, _auth: &AuthRecord) {}
+
+    fn fold_artifact(&mut self, artifact: &Arc<ArtifactBody>) -> Result<(), Divergence> {
+        let digest = closer_contracts::Digest::of(
+            &Entry::Artifact(artifact.clone()).bytes().map_err(|fault| Divergence { reason: fault.to_string() })?,
+        );
+        let reference = ArtifactRef { id: artifact.id(), digest };
+        match &**artifact {
+            ArtifactBody::MatchReceipt(receipt) => self.fold_match(receipt, reference),
+            ArtifactBody::DisclosureReceipt(receipt) => {
+                let disclosure = DisclosureRef { id: receipt.disclosure_id.clone(), digest };
+                self.disclosures.insert(Key::new(receipt.disclosure_id.as_str()), disclosure);
+                self.recipients.insert(Key::new(receipt.disclosure_id.as_str()), receipt.recipient.clone());
+            }
+            ArtifactBody::Declaration(declaration) => {
+                let entry = (reference, Arc::new((**declaration).clone()));
+                self.declarations.insert(declaration.declaration_id.clone(), entry);
+            }
+            ArtifactBody::UserDecision(decision) => self.fold_decision(decision, reference),
+            ArtifactBody::CommitReceipt(receipt) => {
+                let version = receipt.after_state.version;
+                if receipt.admission_path == AdmissionPath::UrgentRestrictive {
+                    self.outstanding.insert(version, reference.clone());
+                }
+                if let Some(committed) = self.commits.get_mut(&version) {
+                    committed.receipt = Some(Arc::new((**receipt).clone()));
+                    committed.receipt_ref = Some(reference);
+                }
+            }
+            ArtifactBody::ReconciliationReceipt(receipt) => {
+                use closer_contracts::audit::ReconciliationDisposition as D;
+                if matches!(receipt.disposition, D::Confirmed | D::Narrowed | D::LiftRecommended) {
+                    let settled: Vec<u64> = self.outstanding.iter().filter(|(_, urgent)| urgent.digest == receipt.urgent_commit_ref.digest).map(|(version, _)| *version).collect();
+                    for version in settled {
+                        self.outstanding.remove(&version);
+                    }
+                }
+            }
+            ArtifactBody::ReadSet(read_set) => {
+                self.read_sets.insert(read_set.adjudication_id.clone(), Arc::new((**read_set).clone()));
+            }
+            ArtifactBody::AcceptanceReceipt(receipt) => {
+                let entry = (reference, Arc::new((**receipt).clone()));
+                self.acceptances.insert(receipt.handoff_ref.clone(), entry);
+            }
+            ArtifactBody::RestrictionStatement(_)
+            | ArtifactBody::Confession(_)
+            | ArtifactBody::Incident(_) => {}
+        }
+        Ok(())
+    }
+
+    fn fold_match(&mut self, receipt: &MatchReceipt, reference: ArtifactRef) {
+        let event = EventId::new(receipt.event_ref.id.as_str());
+        for obligation_id in &receipt.matched_obligation_ids {
+            let rationale = receipt.rationale.iter().find(|rationale| rationale.obligation_id == *obligation_id);
+            let cause = Cause {
+                event_id: Some(event.clone()),
+                match_receipt: Some(reference.clone()),
+                reentry_id: None,
+                activation_key: None,
+                reason: rationale.map_or_else(|| "the event matched".into(), |rationale| rationale.reason.clone()),
+            };
+            self.eligible.entry(obligation_id.clone()).or_default().push(cause);
+        }
+        self.matches.insert(event, (reference, Arc::new(receipt.clone())));
+    }
+
+    fn fold_decision(&mut self, decision: &UserDecision, reference: ArtifactRef) {
+        use closer_contracts::audit::DecisionType;
+        let answers = decision.decision_type != DecisionType::Acknowledgment;
+        if let Some(packet) = self.packets.get_mut(&crate::bench::packet_of(decision)) {
+            let current = packet.packet.payload.content_digest() == decision.briefcase_ref.digest;
+            if answers && current {
+                packet.status = PacketStatus::Answered;
+                packet.decision = Some(reference.clone());
+            }
+        }
+        self.decisions.entry(crate::bench::packet_of(decision)).or_default().push((reference, Arc::new(decision.clone())));
+    }
+
+    fn fold_commit(&mut self, commit: &Arc<Commit>) -> Result<(), Divergence> {
+        self.state = closer_state::apply(&self.state, commit).map_err(|divergence| Divergence { reason: divergence.to_string() })?;
+        self.committed.insert(commit.delta.delta_id.clone(), commit.version);
+        for change in &commit.delta.changes {
+            if let Change::RemoveDependency { dependency_id } = change {
+                self.removed.insert(dependency_id.into());
+            }
+        }
+        self.commits.insert(commit.version, Committed { commit: commit.clone(), receipt: None, receipt_ref: None });
+        if restricts(commit) {
+            self.restrictions_decided = commit.version;
+        }
+        for (obligation_id, reason) in wakes(commit) {
+            let cause = Cause { event_id: None, match_receipt: None, reentry_id: None, activation_key: None, reason };
+            self.eligible.entry(obligation_id).or_default().push(cause);
+        }
+        self.ledger.limit_from(&self.state);
+        Ok(())
+    }
+
+    fn fold_intent(&mut self, intent: &Arc<Intent>) -> Result<(), Divergence> {
+        let payload_id = PayloadId::new(intent.action_ref.id.as_str());
+        let action = self
+            .actions
+            .get(&payload_id)
+            .map(|action| action.body.clone())
+            .ok_or_else(|| Divergence { reason: format!("the intent of `{}` cites no action on record", intent.attempt_id) })?;
+        let digest = closer_contracts::canonical::digest_of(&**intent).map_err(|fault| Divergence { reason: fault.to_string() })?;
+        let id = crate::derived_id("intent", intent.attempt_id.as_str());
+        let intent_ref = ArtifactRef { id: id.into(), digest };
+        self.unsettled.insert(streams::unsettled(&action.operation, &action.target), intent.attempt_id.clone());
+        let attempt = Attempt { intent: intent.clone(), intent_ref, action, status: AttemptStatus::Intended, outcome: None };
+        self.attempts.insert(intent.attempt_id.clone(), attempt);
+        Ok(())
+    }
+
+    fn fold_outcome(&mut self, outcome: &Arc<Outcome>) -> Result<(), Divergence> {
+        let attempt = self
+            .attempts
+            .get_mut(&outcome.attempt_id)
+            .ok_or_else(|| Divergence { reason: format!("the outcome of `{}` has no intent", outcome.attempt_id) })?;
+        attempt.status = outcome.status;
+        attempt.outcome = Some(outcome.clone());
+        if outcome.status.is_settled() {
+            let stream = streams::unsettled(&attempt.action.operation, &attempt.action.target);
+            if self.unsettled.get(&stream) == Some(&outcome.attempt_id) {
+                self.unsettled.remove(&stream);
+            }
+        }
+        Ok(())
+    }
+
+    fn fold_refusal(&mut self, refusal: &Refusal) {
+        self.refusals = self.refusals.saturating_add(1);
+        let id = refusal.subject.as_str();
+        let tracked = self.actions.contains_key(&PayloadId::new(id)) || self.deltas.contains_key(&DeltaId::new(id));
+        if tracked {
+            let key = Key::new(id);
+            let code = self.refused.get(&key).map_or(refusal.code, |(code, _)| *code);
+            let same = self.refused_at.get(&key) == Some(&refusal.refused_at);
+            let foremost = match same && code.precedence() < refusal.code.precedence() {
+                true => code,
+                false => refusal.code,
+            };
+            let times = self.refused.get(&key).map_or(0, |(_, times)| *times) + u32::from(!same);
+            self.refused.insert(key.clone(), (foremost, times));
+            self.refused_at.insert(key, refusal.refused_at.clone());
+        }
+    }
+
+    fn fold_notice(&mut self, notice: &Notice) {
+        if notice.kind == NoticeKind::Overdue {
+            for subject in &notice.subjects {
+                if let Some(packet) = self.packets.get_mut(&DecisionId::new(subject.as_str())) {
+                    packet.status = PacketStatus::Overdue;
+                }
+            }
+        }
+        self.notices.insert(notice.key.clone(), Arc::new(notice.clone()));
+    }
+
+    fn fold_ledger(&mut self, movement: &LedgerEntry) {
+        self.ledger.fold(movement);
+    }
+
+    fn fold_ownership(&mut self, entry: &OwnershipEntry) {
+        let ownership =
+            Ownership { epoch: entry.epoch, owner: entry.owner.clone(), lease_expiry: entry.lease_expiry.clone() };
+        self.ownership.insert(entry.obligation_id.clone(), ownership);
+    }
+
+    fn fold_activation(&mut self, entry: &ActivationEntry, admitted_at: &Timestamp) {
+        match entry {
+            ActivationEntry::Fired(fired) => {
+                if let (Some(reentry), Some(key)) = (&fired.cause.reentry_id, fired.cause.activation_key) {
+                    self.activated.insert((reentry.clone(), key));
+                }
+                self.eligible.entry(fired.obligation_id.clone()).or_default().push(fired.cause.clone());
+            }
+            ActivationEntry::Began(began) => {
+                self.eligible.remove(&began.obligation_id);
+                let episode = Episode {
+                    episode_id: began.episode_id.clone(),
+                    obligation_id: began.obligation_id.clone(),
+                    causes: began.causes.clone(),
+                    began_at: admitted_at.clone(),
+                    stops_at: began.stops_at.clone(),
+                    route: None,
+                    work: Vec::new(),
+                    results: Vec::new(),
+                    actions: Vec::new(),
+                    adjudications: Vec::new(),
+                    readbacks: Vec::new(),
+                    deltas: Vec::new(),
+                    packets: Vec::new(),
+                    refusals: 0,
+                    end: None,
+                };
+                self.under_way.insert(began.obligation_id.clone(), began.episode_id.clone());
+                self.episodes.insert(began.episode_id.clone(), Arc::new(episode));
+            }
+            ActivationEntry::Ended(ended) => {
+                if self.under_way.get(&ended.obligation_id) == Some(&ended.episode_id) {
+                    self.under_way.remove(&ended.obligation_id);
+                }
+                if let Some(episode) = self.episodes.get_mut(&ended.episode_id) {
+                    Arc::make_mut(episode).end = Some(ended.end);
+                }
+            }
+        }
+    }
+
+    /// Who owns an obligation now: the last transfer, or its responsible owner under epoch 0 without a lease.
+    #[must_use]
+    pub fn ownership(&self, obligation_id: &ObligationId) -> Option<Ownership> {
+        self.ownership.get(obligation_id).cloned().or_else(|| {
+            let obligation = self.state.obligation(obligation_id)?;
+            Some(Ownership { epoch: 0, owner: obligation.responsible_owner.clone(), lease_expiry: None })
+        })
+    }
+
+    /// The reference to the standing disclosure receipt under this id.
+    #[must_use]
+    pub fn disclosure(&self, id: &str) -> Option<&DisclosureRef> {
+        self.disclosures.get(&Key::from(id))
+    }
+}
+
+/// Whether a commit restricts: what was admitted before it is checked again before it is sent (DEC-48).
+#[must_use]
+pub fn restricts(commit: &Commit) -> bool {
+    commit.delta.has(closer_contracts::delta::ChangeClass::Restrictive)
+}
+
+/// The obligations that a commit makes eligible, because what they rely on went, and why.
+#[must_use]
+pub fn wakes(commit: &Commit) -> Vec<(ObligationId, closer_contracts::id::Text)> {
+    let woken = |derived: &closer_state::DerivedChange| match derived {
+        closer_state::DerivedChange::Reconsider { kind: closer_contracts::item::ItemKind::Obligation, id, premise } => {
+            Some((ObligationId::new(id.as_str()), format!("`{premise}`, which it relies on, was invalidated").into()))
+        }
+        closer_state::DerivedChange::Reconsider { .. }
+        | closer_state::DerivedChange::Suspend { .. }
+        | closer_state::DerivedChange::RevokeDelegate { .. }
+        | closer_state::DerivedChange::Oblige { .. } => None,
+    };
+    commit.derived.iter().filter_map(woken).collect()
+}

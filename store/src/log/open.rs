@@ -1,0 +1,466 @@
+//! Opening: versions first, then footers, then the tail; nothing is trusted that does not fit, nothing repaired silently.
+
+use super::writer::{self, Group, Writer};
+use super::{Core, Log, Plan, Segment, Shared, corrupt};
+use crate::derived::{Derived, StateSink};
+use crate::disk::{Disk, DiskFile, RealDisk};
+use crate::error::StoreError;
+use crate::frame::{BatchHeader, Frame};
+use crate::heads::{Heads, NewPrints, Tip};
+use crate::segment::{self, Batches, Footer, Found, HEADER_BYTES, PLACE_EVERY_BYTES, SegmentHeader};
+use closer_contracts::Digest;
+use closer_contracts::record::{Cursor, Epoch, Lane, RecordKind};
+use std::collections::BTreeMap;
+use std::io::ErrorKind;
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Condvar, Mutex};
+
+/// The file that keeps space for urgent work.
+pub(super) const RESERVE: &str = "reserve";
+const STAGING: &str = ".new";
+
+/// The name of a segment until its header is durable.
+pub(super) fn staging_name(number: u64) -> String {
+    format!("{number:010}{STAGING}")
+}
+
+/// Who runs the writer.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Drive {
+    /// A thread of the log's own.
+    Thread,
+    /// Whoever calls [`Log::flush`]: nothing happens between calls, so that a simulation is deterministic.
+    Caller,
+}
+
+/// How a log is run. The format on disk does not depend on it.
+#[derive(Debug, Clone)]
+pub struct Settings {
+    /// The most bytes of a segment, footer included. The reserve has this size too.
+    pub segment_bytes: u64,
+    /// The most appends accepted and not durable; beyond it ordinary work is `Busy`.
+    pub pending_batches_max: usize,
+    /// The most bytes accepted and not durable; beyond it ordinary work is `Busy`.
+    pub pending_bytes_max: usize,
+    /// Who runs the writer.
+    pub drive: Drive,
+    /// The folder of the derived state, or `None` for a log without.
+    pub derived: Option<PathBuf>,
+}
+
+impl Default for Settings {
+    fn default() -> Self {
+        Self {
+            segment_bytes: 64 << 20,
+            pending_batches_max: 256,
+            pending_bytes_max: 1 << 20,
+            drive: Drive::Thread,
+            derived: None,
+        }
+    }
+}
+
+impl Settings {
+    /// The most bytes of one append: a quarter of a segment.
+    #[must_use]
+    pub const fn append_bytes_max(&self) -> u64 {
+        self.segment_bytes / 4
+    }
+}
+
+impl Log {
+    /// Opens the store in a directory, creating it if it is new: the log in `log/`, the derived state in `derived/`.
+    ///
+    /// # Errors
+    /// `Locked`, `NewerVersion`, `Corruption` and whatever the system says.
+    pub fn open(directory: &Path, sink: Option<Box<dyn StateSink>>) -> Result<Self, StoreError> {
+        let settings = Settings { derived: Some(directory.join("derived")), ..Settings::default() };
+        let disk = RealDisk::at(directory.join("log")).map_err(StoreError::io("opening the store's directory"))?;
+        Self::open_on(Arc::new(disk), settings, sink)
+    }
+
+    /// Opens a log on any disk. `sink` says what the derived state holds beyond the indexes.
+    ///
+    /// # Errors
+    /// As [`Log::open`].
+    pub fn open_on(
+        disk: Arc<dyn Disk>,
+        settings: Settings,
+        sink: Option<Box<dyn StateSink>>,
+    ) -> Result<Self, StoreError> {
+        let lock = disk.lock().map_err(|error| match error.kind() == ErrorKind::WouldBlock {
+            true => StoreError::Locked,
+            false => StoreError::io("locking the store")(error),
+        })?;
+        let headers = read_headers(&*disk)?;
+        let names = disk.list().map_err(StoreError::io("listing the log"))?;
+        for name in names.iter().filter(|name| name.ends_with(STAGING)) {
+            disk.remove(name).map_err(StoreError::io("removing an unfinished segment"))?;
+        }
+        let mut opened = Opened::read(&headers)?;
+        let removals = std::mem::take(&mut opened.removals);
+        let (core, tail) = opened.into_parts(&settings);
+        let derived = settings.derived.clone().map(Derived::new);
+        let shared = Arc::new(Shared {
+            disk,
+            core: Mutex::new(core),
+            settings,
+            work: Condvar::new(),
+            durable: Condvar::new(),
+            derived,
+        });
+        let writer = Arc::new(Mutex::new(tail.writer(&shared)?));
+        shared.ensure_reserve()?;
+        let thread = match shared.settings.drive {
+            Drive::Caller => None,
+            Drive::Thread => {
+                let (shared, writer) = (Arc::clone(&shared), Arc::clone(&writer));
+                let thread = std::thread::Builder::new().name("closer-log".into());
+                let started = thread.spawn(move || writer::run(&shared, &writer));
+                Some(started.map_err(StoreError::io("starting the writer"))?)
+            }
+        };
+        let log = Self { shared, writer, thread, _lock: lock };
+        log.finish_removals(&removals)?;
+        if let Some(derived) = log.derived() {
+            derived.start(Arc::clone(&log.shared), sink)?;
+        }
+        Ok(log)
+    }
+}
+
+impl Shared {
+    /// Makes sure the reserve is there, or notes that the log lives on it.
+    fn ensure_reserve(&self) -> Result<(), StoreError> {
+        let kept = match self.disk.open(RESERVE) {
+            Ok(file) => file.len().map_err(StoreError::io("looking at the reserved segment"))?,
+            Err(_) => 0,
+        };
+        if kept == self.settings.segment_bytes {
+            return Ok(());
+        }
+        match self.renew_reserve() {
+            Err(StoreError::StoreFull) => {
+                tracing::warn!("no space for the reserved segment: ordinary work is refused");
+                self.core().plan.on_reserve = true;
+                Ok(())
+            }
+            done => done,
+        }
+    }
+}
+
+impl Shared {
+    /// Allocates the segment that opening begins, from the reserve if the disk is full.
+    fn first_segment(&self, number: u64) -> Result<Arc<dyn DiskFile>, StoreError> {
+        let (file, on_reserve) = self.next_segment(number, Lane::Reserved, false)?;
+        self.core().plan.on_reserve = on_reserve;
+        Ok(file)
+    }
+}
+
+/// One segment file with its header.
+type Named = (SegmentHeader, Arc<dyn DiskFile>);
+
+/// Reads all segment headers before anything is written. A newer version anywhere refuses the whole store.
+fn read_headers(disk: &dyn Disk) -> Result<Vec<Named>, StoreError> {
+    let names = disk.list().map_err(StoreError::io("listing the log"))?;
+    let mut headers = Vec::new();
+    let mut damage = None;
+    for number in names.iter().filter_map(|name| segment::number(name)) {
+        let file = disk.open(&segment::name(number)).map_err(StoreError::io(format!("opening segment {number}")))?;
+        match SegmentHeader::read(&*file, number) {
+            Ok(header) => headers.push((header, file)),
+            Err(newer @ StoreError::NewerVersion { .. }) => return Err(newer),
+            Err(error) => damage = damage.or(Some(error)),
+        }
+    }
+    match damage {
+        Some(error) => Err(error),
+        None => Ok(headers),
+    }
+}
+
+/// What is known while the segments are read in order.
+struct Opened {
+    heads: Heads,
+    segments: Vec<Segment>,
+    /// The next cursor, the next sequence, the epoch and the chain.
+    next: Cursor,
+    sequence: u64,
+    epoch: Epoch,
+    chain: Digest,
+    /// The open segment's fingerprints.
+    claims: BTreeMap<segment::Fingerprint, Cursor>,
+    tips: BTreeMap<segment::Fingerprint, Cursor>,
+    rows: usize,
+    /// Custody records in the open segment, whose removal a crash may have cut short.
+    removals: Vec<Cursor>,
+}
+
+impl Opened {
+    fn read(headers: &[Named]) -> Result<Self, StoreError> {
+        let mut opened = Self {
+            heads: Heads::default(),
+            segments: Vec::new(),
+            next: Cursor(1),
+            sequence: 1,
+            epoch: Epoch(0),
+            chain: Digest::from_raw([0; 32]),
+            claims: BTreeMap::new(),
+            tips: BTreeMap::new(),
+            rows: 0,
+            removals: Vec::new(),
+        };
+        let count = headers.len();
+        for (index, (header, file)) in headers.iter().enumerate() {
+            opened.check_header(header)?;
+            let footer = Footer::read(&**file).map_err(StoreError::io(format!("reading segment {}", header.number)))?;
+            match footer {
+                Ok(footer) => opened.take_footer(header, file, footer),
+                Err(_) if index + 1 == count => opened.take_tail(header, file)?,
+                Err(at) => return Err(corrupt(header.number, at, None, "the footer of a closed segment is damaged")),
+            }
+        }
+        Ok(opened)
+    }
+
+    /// A header must continue the segment before it.
+    fn check_header(&self, header: &SegmentHeader) -> Result<(), StoreError> {
+        let expected = SegmentHeader {
+            number: self.segments.len() as u64 + 1,
+            first: self.next,
+            sequence: self.sequence,
+            epoch: self.epoch,
+            chain: self.chain,
+        };
+        match *header == expected {
+            true => Ok(()),
+            false => {
+                let what = "the segment does not continue the one before; a segment is missing or not of this store";
+                Err(corrupt(header.number, 0, Some(self.next), what))
+            }
+        }
+    }
+
+    fn take_footer(&mut self, header: &SegmentHeader, file: &Arc<dyn DiskFile>, footer: Footer) {
+        self.heads.settle(&NewPrints { claims: footer.claims, heads: footer.heads });
+        self.next = Cursor(footer.last.0 + 1);
+        self.sequence = footer.last_sequence + 1;
+        self.epoch = footer.epoch;
+        self.chain = footer.chain;
+        self.segments.push(Segment {
+            number: header.number,
+            file: Arc::clone(file),
+            first: header.first,
+            end: footer.end,
+            places: footer.places,
+            closed: true,
+        });
+    }
+
+    /// Reads the open segment: finds its end, cuts off what was never acknowledged, and takes in the rest.
+    fn take_tail(&mut self, header: &SegmentHeader, file: &Arc<dyn DiskFile>) -> Result<(), StoreError> {
+        let number = header.number;
+        let reading = || StoreError::io(format!("reading segment {number}"));
+        let len = file.len().map_err(reading())?;
+        let known_durable = self.find_watermark(number, file, len)?;
+        let mut segment = Segment {
+            number,
+            file: Arc::clone(file),
+            first: header.first,
+            end: HEADER_BYTES as u64,
+            places: Vec::new(),
+            closed: false,
+        };
+        let mut batches = Batches::new(Arc::clone(file), segment.end, len);
+        loop {
+            let offset = batches.offset();
+            let Found::Batch(batch) = batches.next(Some(self.chain)).map_err(reading())? else { break };
+            if !self.continues(&batch.header) {
+                break;
+            }
+            let damaged = || corrupt(number, offset, Some(batch.header.first), "the frame headers are damaged");
+            let frames = batch.frames().ok_or_else(damaged)?;
+            if batch.header.sequence > known_durable && frames.iter().any(|frame| frame.body(batch.bytes).is_none()) {
+                break;
+            }
+            if segment.places.last().is_none_or(|(_, last)| offset >= last + PLACE_EVERY_BYTES) {
+                segment.places.push((batch.header.first, offset));
+            }
+            let header = batch.header;
+            segment.end = batches.offset();
+            self.take_batch(&header, frames);
+        }
+        self.cut(file, segment.end, len, number)?;
+        self.segments.push(segment);
+        Ok(())
+    }
+
+    fn continues(&self, header: &BatchHeader) -> bool {
+        header.sequence == self.sequence
+            && header.first == self.next
+            && header.watermark < header.sequence
+            && header.epoch >= self.epoch
+    }
+
+    /// The highest sequence that the open segment says is durable. Damage at or below it is corruption.
+    fn find_watermark(&self, number: u64, file: &Arc<dyn DiskFile>, len: u64) -> Result<u64, StoreError> {
+        let reading = || StoreError::io(format!("reading segment {number}"));
+        let mut batches = Batches::new(Arc::clone(file), HEADER_BYTES as u64, len);
+        let (mut sequence, mut next, mut chain, mut known) = (self.sequence, self.next, self.chain, 0);
+        let what = loop {
+            match batches.next(Some(chain)).map_err(reading())? {
+                Found::Batch(batch) => {
+                    if batch.header.sequence != sequence || batch.header.first != next {
+                        break "a batch is out of order";
+                    }
+                    (sequence, next, chain) = (sequence + 1, Cursor(batch.header.last().0 + 1), batch.header.chain);
+                    known = known.max(batch.header.watermark);
+                }
+                Found::End => break "a batch is missing",
+                Found::Damaged(what) => break what,
+            }
+        };
+        let offset = batches.offset();
+        match batches.watermark_beyond(sequence).map_err(reading())? {
+            Some(beyond) if beyond >= sequence => Err(corrupt(number, offset, Some(next), what)),
+            Some(beyond) => Ok(known.max(beyond)),
+            None => Ok(known),
+        }
+    }
+
+    fn take_batch(&mut self, header: &BatchHeader, frames: Vec<Frame>) {
+        let mut prints = NewPrints::default();
+        for (cursor, frame) in (header.first.0..).map(Cursor).zip(frames) {
+            let record = frame.record;
+            prints.add(cursor, std::slice::from_ref(&record));
+            let digest = record.digest();
+            self.rows += record.links.len() + record.claims.len();
+            if record.kind == RecordKind::Custody {
+                self.removals.push(cursor);
+            }
+            for link in record.links {
+                let head = link.head(digest);
+                self.heads.set_tip(link.stream, Tip { head, cursor });
+            }
+            for claim in record.claims {
+                self.heads.set_claim(claim.key, claim.digest, cursor);
+            }
+        }
+        for (print, cursor) in &prints.claims {
+            self.claims.entry(*print).or_insert(*cursor);
+        }
+        self.tips.extend(prints.heads.iter().copied());
+        self.heads.settle(&prints);
+        self.next = Cursor(header.last().0 + 1);
+        self.sequence = header.sequence + 1;
+        self.epoch = header.epoch;
+        self.chain = header.chain;
+    }
+
+    /// Makes the open segment end where the log ends: what follows was never acknowledged.
+    fn cut(&self, file: &Arc<dyn DiskFile>, end: u64, len: u64, number: u64) -> Result<(), StoreError> {
+        let what = || format!("cutting segment {number}");
+        if !is_zero(&**file, end, len).map_err(StoreError::io(what()))? {
+            tracing::warn!(segment = number, offset = end, "an append that was never acknowledged is cut off");
+            file.set_len(end).map_err(StoreError::io(what()))?;
+        }
+        file.sync_data().map_err(StoreError::io(what()))
+    }
+
+    /// The state under the lock, and what the writer goes on from.
+    fn into_parts(self, settings: &Settings) -> (Core, Tail) {
+        let open = self.segments.last().filter(|segment| !segment.closed);
+        let number = self.segments.len() as u64;
+        let tail = Tail {
+            file: open.map(|segment| Arc::clone(&segment.file)),
+            places: open.map(|segment| segment.places.clone()).unwrap_or_default(),
+            offset: open.map_or(HEADER_BYTES as u64, |segment| segment.end),
+            number: if open.is_some() { number } else { number + 1 },
+            sequence: self.sequence,
+            epoch: self.epoch,
+            last: Cursor(self.next.0 - 1),
+            chain: self.chain,
+            claims: self.claims,
+            heads: self.tips,
+        };
+        let core = Core {
+            heads: self.heads,
+            segments: self.segments,
+            queue: Vec::new(),
+            next: self.next,
+            epoch: self.epoch,
+            durable: Cursor(self.next.0 - 1),
+            pending_batches: 0,
+            pending_bytes: 0,
+            plan: Plan { number: tail.number, offset: tail.offset, rows: self.rows, on_reserve: false },
+            unsealed: settings.drive == Drive::Thread && tail.offset > HEADER_BYTES as u64,
+            poisoned: None,
+            closed: false,
+        };
+        (core, tail)
+    }
+}
+
+/// Where the writer goes on.
+struct Tail {
+    /// The open segment, or nothing when the last one is closed.
+    file: Option<Arc<dyn DiskFile>>,
+    places: Vec<(Cursor, u64)>,
+    offset: u64,
+    number: u64,
+    sequence: u64,
+    epoch: Epoch,
+    last: Cursor,
+    chain: Digest,
+    claims: BTreeMap<segment::Fingerprint, Cursor>,
+    heads: BTreeMap<segment::Fingerprint, Cursor>,
+}
+
+impl Tail {
+    /// Begins a segment if none is open, and makes the writer.
+    fn writer(self, shared: &Shared) -> Result<Writer, StoreError> {
+        let Self { file, places, offset, number, sequence, epoch, last, chain, claims, heads } = self;
+        let file = match file {
+            Some(file) => {
+                // Without space the segment ends where it is allocated: the next batch that does not fit will say so.
+                if let Err(error) = file.preallocate(shared.settings.segment_bytes) {
+                    tracing::warn!(%error, "the open segment could not be allocated to its full size");
+                }
+                file
+            }
+            None => {
+                let header = SegmentHeader { number, first: Cursor(last.0 + 1), sequence, epoch, chain };
+                let file = shared.first_segment(number)?;
+                writer::begin(shared, &*file, &header)?;
+                let (first, file) = (header.first, Arc::clone(&file));
+                let end = HEADER_BYTES as u64;
+                let shown = Segment { number, file: Arc::clone(&file), first, end, places: Vec::new(), closed: false };
+                shared.core().segments.push(shown);
+                file
+            }
+        };
+        let durable = sequence - 1;
+        let group = Group::default();
+        let zeroed = offset;
+        Ok(Writer { number, file, offset, zeroed, sequence, durable, epoch, last, chain, places, claims, heads, group })
+    }
+}
+
+/// Whether the file holds nothing but zeros between two offsets.
+fn is_zero(file: &dyn DiskFile, from: u64, to: u64) -> std::io::Result<bool> {
+    let mut buffer = vec![0; 1 << 20];
+    let mut at = from;
+    while at < to {
+        let count = file.read_at(&mut buffer, at)?;
+        if count == 0 {
+            break;
+        }
+        if buffer.iter().take(count).any(|byte| *byte != 0) {
+            return Ok(false);
+        }
+        at += count as u64;
+    }
+    Ok(true)
+}
