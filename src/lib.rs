@@ -1,1 +1,12 @@
-//! closer
+//! The `closer` binary's inside: what a deployment declares, how its parts are wired, and the faces it shows.
+//!
+//! The only crate beside the evaluation that names both actors and adapters. Deliberately lacks decisions: whatever is
+//! permitted, refused or accepted is decided by `closer-protocol` and told from the record.
+
+pub mod deployment;
+pub mod keys;
+
+mod error;
+pub mod space;
+
+pub use error::Error;

@@ -12,6 +12,8 @@ pub mod ids;
 pub mod keys;
 
 mod confine;
+#[cfg(test)]
+mod fixture;
 mod process;
 mod template;
 

@@ -16,6 +16,7 @@ pub use http::{Http, Method};
 
 pub(crate) use file_write::{OPEN_SUFFIX, aside_prefix};
 pub(crate) use http::{Body, HttpClient, Location, SendError};
+pub(crate) use permitted::Permitted;
 pub(crate) use report::reason;
 
 use crate::process::{ProcessLedger, terminate_attempt};
@@ -23,7 +24,6 @@ use closer_contracts::id::AttemptId;
 use closer_contracts::refs::Plain;
 use closer_monitor::Permit;
 use closer_protocol::port::{Clock, Operations, Order, Pending, Performed};
-use permitted::Permitted;
 use report::{not_sent, unknown};
 use serde::{Deserialize, Serialize};
 use std::sync::Arc;

@@ -6,6 +6,7 @@ use crate::{ours, raw, reopen, sqlite};
 use anyhow::Result;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
+use tempfile::TempDir;
 
 #[derive(clap::Args)]
 pub(crate) struct Options {
@@ -37,6 +38,8 @@ fn log_alone(folder: &Path, load: Load) -> Result<f64> {
 
 pub(crate) fn run(options: &Options) -> Result<()> {
     let mut report = Report::default();
+    // Files stay until the end: removing them makes the file system discard blocks under the next engine.
+    let mut folders = Vec::new();
     let short = Duration::from_secs(options.short_seconds);
     for in_flight in [1, 64] {
         let mut medians = Vec::new();
@@ -46,6 +49,7 @@ pub(crate) fn run(options: &Options) -> Result<()> {
             for ((_, engine), rates) in ENGINES.iter().zip(&mut measured) {
                 let folder = tempfile::tempdir_in(&options.folder)?;
                 rates.push(engine(folder.path(), Load { in_flight, duration: short })?);
+                folders.push(folder);
             }
         }
         for ((name, _), rates) in ENGINES.iter().zip(measured) {
@@ -53,7 +57,7 @@ pub(crate) fn run(options: &Options) -> Result<()> {
             report.row(&format!("{name}_{in_flight}_per_s"), rate, "appends of 3 records on 4 streams, durable");
             medians.push(rate);
         }
-        sustained(options, in_flight, medians.first().copied().unwrap_or(f64::NAN), &mut report)?;
+        folders.push(sustained(options, in_flight, medians.first().copied().unwrap_or(f64::NAN), &mut report)?);
         if let [raw, sqlite, log] = medians.as_slice() {
             report.row(&format!("log_{in_flight}_of_raw"), log / raw, "target with 64 in flight: at least 0.3");
             report.row(&format!("log_{in_flight}_of_sqlite"), log / sqlite, "");
@@ -67,7 +71,7 @@ pub(crate) fn run(options: &Options) -> Result<()> {
 }
 
 /// The log with derived state for long enough that nothing can hide in a queue.
-fn sustained(options: &Options, in_flight: usize, raw: f64, report: &mut Report) -> Result<()> {
+fn sustained(options: &Options, in_flight: usize, raw: f64, report: &mut Report) -> Result<TempDir> {
     let folder = tempfile::tempdir_in(&options.folder)?;
     let load = Load { in_flight, duration: Duration::from_secs(options.seconds) };
     let run = ours::run(folder.path(), load, true)?;
@@ -78,5 +82,5 @@ fn sustained(options: &Options, in_flight: usize, raw: f64, report: &mut Report)
         report.row(&format!("derived_{in_flight}_caught_up_s"), caught_up.as_secs_f64(), "after the end");
         report.row(&format!("derived_{in_flight}_set_aside"), f64::from(lag.set_aside_count), "");
     }
-    Ok(())
+    Ok(folder)
 }

@@ -57,6 +57,7 @@ crate::contract! {
         "CP-C14-F03" goal: DeclaredGoal,
         "CP-C14-F04" scope: Scope,
         "CP-C14-F05" constraints: Vec<Text>,
+        #[schemars(length(min = 1))]
         "CP-C14-F06" success_criteria: Vec<Text>,
         "CP-C14-F07" existing_grants: Vec<GrantId>,
         "CP-C14-F08" effective_period: EffectivePeriod,
@@ -108,6 +109,7 @@ pub enum Delegability {
     /// To these, so deep, and only narrower.
     Named {
         /// The delegates.
+        #[schemars(length(min = 1))]
         delegates: Vec<ActorId>,
         /// How many times it may be passed on.
         depth: u32,
@@ -129,6 +131,7 @@ impl Check for Delegability {
 crate::contract! {
     /// Who may revoke a grant, and what revoked it. Spec: C14, DEC-66.
     pub struct Revocation = "Revocation" {
+        #[schemars(length(min = 1))]
         "CP-C14-F24" may_revoke: Vec<ActorId>,
         "CP-C14-F24" revoked_by: Option<ArtifactRef>,
     }
@@ -139,7 +142,9 @@ crate::contract! {
     pub struct Grant = "GRANT" checked by Grant::check_lists {
         "CP-C14-F16" grant_id: GrantId,
         "CP-C14-F17" authenticated_issuer: AuthenticatedIssuer,
+        #[schemars(length(min = 1))]
         "CP-C14-F18" allowed_operations: Vec<OperationId>,
+        #[schemars(length(min = 1))]
         "CP-C14-F19" targets: Vec<TargetPattern>,
         "CP-C14-F20" parameter_bounds: Vec<ParameterBound>,
         "CP-C14-F21" resource_bounds: Amounts,
@@ -324,7 +329,9 @@ crate::contract! {
 crate::contract! {
     /// An over-disclosure and everything done about it. Spec: §4.3, C14.
     pub struct DisclosureIncident = "DisclosureIncident" checked by DisclosureIncident::check_lists {
+        #[schemars(length(min = 1))]
         "CP-C14-F62" released_item_refs: Vec<ArtifactRef>,
+        #[schemars(length(min = 1))]
         "CP-C14-F63" recipient_refs: Vec<ActorId>,
         "CP-C14-F64" containment_attempts: Vec<IncidentAttempt>,
         "CP-C14-F65" notification_attempts: Vec<IncidentAttempt>,

@@ -247,12 +247,16 @@ pub fn authenticate(
     let mechanism = proof.mechanism();
     let declared = accepted.mechanisms.contains(&mechanism) && identity.mechanisms.contains(&mechanism);
     if branch!("auth.mechanism_undeclared", !declared) {
-        return Err(unauthenticated(format!("the mechanism `{mechanism}` is not declared for it")));
+        return Err(unauthenticated(format!(
+            "the mechanism `{mechanism}` is not declared for it"
+        )));
     }
     match credential {
         Credential::None => {}
         Credential::Session(session) => check_session(accepted.sessions, session, subject)?,
-        Credential::Ed25519 { key_id, signature } => check_signature(identity, key_id, signature, subject, received_at)?,
+        Credential::Ed25519 { key_id, signature } => {
+            check_signature(identity, key_id, signature, subject, received_at)?
+        }
     }
     if branch!(
         "auth.role_unassigned",
@@ -319,7 +323,9 @@ fn check_signature(
     }
     let message = signed_message(subject.content_digest, subject.scope, &identity.actor_id)?;
     match branch!("auth.signature_invalid", verify(key, &message, signature).is_err()) {
-        true => Err(unauthenticated("the signature is not one of this key over this content")),
+        true => Err(unauthenticated(
+            "the signature is not one of this key over this content",
+        )),
         false => Ok(()),
     }
 }

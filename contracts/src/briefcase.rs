@@ -117,6 +117,7 @@ crate::contract! {
     /// One judgment for the user, with what it rests on. Spec: C13.
     pub struct Briefcase = "BRIEFCASE" checked by Briefcase::check_packet {
         "CP-C13-F01" decision_id: DecisionId,
+        #[schemars(length(min = 1))]
         "CP-C13-F02" obligation_ids: Vec<ObligationId>,
         "CP-C13-F03" question: Text,
         "CP-C13-F04" decision_class: DecisionClass,

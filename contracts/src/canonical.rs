@@ -7,7 +7,7 @@ use crate::digest::Digest;
 use crate::fault::Fault;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
-use serde_json::Value;
+use serde_json::{Map, Value};
 use std::sync::Arc;
 
 mod guard;
@@ -89,7 +89,7 @@ impl<T: Serialize + DeserializeOwned> Canonical<T> {
 /// As [`Canonical::of`].
 pub fn to_bytes<T: Serialize + ?Sized>(value: &T) -> Result<Vec<u8>, Fault> {
     guard::check(value)?;
-    serde_jcs::to_vec(value).map_err(|error| Fault::schema(format!("not canonical JSON: {error}")))
+    written(value)
 }
 
 /// The digest of a value's canonical bytes.
@@ -114,15 +114,36 @@ pub fn to_value<T: Serialize + ?Sized>(value: &T) -> Result<Value, Fault> {
 /// # Errors
 /// As [`Canonical::read`].
 pub fn read_canonical(bytes: &[u8]) -> Result<Value, Fault> {
+    let value = read_bounded(bytes)?;
+    check_form(bytes, &written(&value)?)?;
+    Ok(value)
+}
+
+/// Reads bytes strictly as an object in canonical form, with its members as they stand there.
+///
+/// # Errors
+/// As [`Canonical::read`].
+pub(crate) fn read_object(bytes: &[u8]) -> Result<(Map<String, Value>, Members), Fault> {
+    let Value::Object(object) = read_bounded(bytes)? else {
+        return Err(Fault::schema("a contract is an object"));
+    };
+    let members = Members::of(&object)?;
+    check_form(bytes, &members.whole())?;
+    Ok((object, members))
+}
+
+fn read_bounded(bytes: &[u8]) -> Result<Value, Fault> {
     if crate::branch!("canonical.payload_beyond_bound", bytes.len() > PAYLOAD_BYTES_MAX) {
         return Err(Fault::oversize(format!(
             "a payload has at most {PAYLOAD_BYTES_MAX} bytes"
         )));
     }
-    let value = read_value(bytes)?;
-    let canonical = serde_jcs::to_vec(&value).map_err(|error| Fault::schema(format!("not canonical JSON: {error}")))?;
+    read_value(bytes)
+}
+
+fn check_form(bytes: &[u8], canonical: &[u8]) -> Result<(), Fault> {
     match crate::branch!("canonical.bytes_are_canonical", canonical == bytes) {
-        true => Ok(value),
+        true => Ok(()),
         false => Err(Fault::schema(
             "the bytes are not the canonical form (RFC 8785) of their content",
         )),
@@ -174,11 +195,13 @@ fn first_difference(read: &Value, written: &Value) -> Option<String> {
     let deeper = match (read, written) {
         (Value::Object(read), Value::Object(written)) => {
             let names = written.keys().chain(read.keys());
-            names.into_iter().find_map(|name| match (read.get(name), written.get(name)) {
-                (Some(read), Some(written)) => Some(inside(name.clone(), first_difference(read, written)?)),
-                (Some(_), None) | (None, Some(_)) => Some(name.clone()),
-                (None, None) => None,
-            })
+            names
+                .into_iter()
+                .find_map(|name| match (read.get(name), written.get(name)) {
+                    (Some(read), Some(written)) => Some(inside(name.clone(), first_difference(read, written)?)),
+                    (Some(_), None) | (None, Some(_)) => Some(name.clone()),
+                    (None, None) => None,
+                })
         }
         (Value::Array(read), Value::Array(written)) if read.len() == written.len() => {
             let mut pairs = read.iter().zip(written).enumerate();
@@ -187,6 +210,72 @@ fn first_difference(read: &Value, written: &Value) -> Option<String> {
         _ => None,
     };
     Some(deeper.unwrap_or_default())
+}
+
+/// The members of an object in canonical order, each written once, so that the whole and the whole without one member
+/// come from the same bytes.
+pub(crate) struct Members(Vec<(String, Vec<u8>)>);
+
+impl Members {
+    /// The members of a guarded or strictly read object.
+    ///
+    /// # Errors
+    /// `schema_invalid` when a member has no canonical form.
+    pub(crate) fn of(object: &Map<String, Value>) -> Result<Self, Fault> {
+        let mut members = object
+            .iter()
+            .map(|(key, value)| Ok((key.clone(), Self::written(key, value)?)))
+            .collect::<Result<Vec<_>, Fault>>()?;
+        members.sort_by(|(a, _), (b, _)| a.encode_utf16().cmp(b.encode_utf16()));
+        Ok(Self(members))
+    }
+
+    fn written(key: &str, value: &Value) -> Result<Vec<u8>, Fault> {
+        let mut member = written(key)?;
+        member.push(b':');
+        member.extend(written(value)?);
+        Ok(member)
+    }
+
+    /// Adds a member or replaces the one of this name.
+    ///
+    /// # Errors
+    /// As [`Members::of`].
+    pub(crate) fn set(&mut self, key: &str, value: &Value) -> Result<(), Fault> {
+        let member = (key.to_owned(), Self::written(key, value)?);
+        self.0.retain(|(known, _)| known != key);
+        let place = self
+            .0
+            .partition_point(|(known, _)| known.encode_utf16().lt(key.encode_utf16()));
+        self.0.insert(place, member);
+        Ok(())
+    }
+
+    /// The canonical bytes of the object.
+    pub(crate) fn whole(&self) -> Vec<u8> {
+        Self::object(self.0.iter())
+    }
+
+    /// The canonical bytes of the object without one member.
+    pub(crate) fn without(&self, key: &str) -> Vec<u8> {
+        Self::object(self.0.iter().filter(|(known, _)| known != key))
+    }
+
+    fn object<'a>(members: impl Iterator<Item = &'a (String, Vec<u8>)>) -> Vec<u8> {
+        let mut bytes = vec![b'{'];
+        for (index, (_, member)) in members.enumerate() {
+            if index > 0 {
+                bytes.push(b',');
+            }
+            bytes.extend_from_slice(member);
+        }
+        bytes.push(b'}');
+        bytes
+    }
+}
+
+fn written<T: Serialize + ?Sized>(value: &T) -> Result<Vec<u8>, Fault> {
+    serde_jcs::to_vec(value).map_err(|error| Fault::schema(format!("not canonical JSON: {error}")))
 }
 
 /// A digest of length-prefixed parts under a domain name, for structures that are not JSON (links, Merkle nodes).

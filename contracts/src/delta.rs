@@ -101,6 +101,7 @@ pub enum Change {
         /// The obligation.
         obligation_id: ObligationId,
         /// All its conditions.
+        #[schemars(length(min = 1))]
         conditions: Vec<Condition>,
     },
     /// Its triggers are installed, re-armed or replaced.
@@ -211,9 +212,9 @@ impl Check for Change {
                 | ItemKind::Appointment
                 | ItemKind::Profile => item.check().map_err(|fault| fault.within("item")),
             },
-            Self::Suspend { reason, .. }
-            | Self::Retract { reason, .. }
-            | Self::RevokeGrant { reason, .. } => reason.check().map_err(|fault| fault.within("reason")),
+            Self::Suspend { reason, .. } | Self::Retract { reason, .. } | Self::RevokeGrant { reason, .. } => {
+                reason.check().map_err(|fault| fault.within("reason"))
+            }
             Self::SetStatus { successor, reason, .. } => {
                 successor.check().map_err(|fault| fault.within("successor"))?;
                 reason.check().map_err(|fault| fault.within("reason"))
@@ -279,6 +280,7 @@ crate::contract! {
     pub struct Delta = "DELTA" checked by Delta::check_body {
         "CP-C10-F01" delta_id: DeltaId,
         "CP-C10-F02" parent_state: StateRef,
+        #[schemars(length(min = 1))]
         "CP-C10-F03" changes: Vec<Change>,
         "CP-C10-F04" support_relations: Vec<EvidenceRelation>,
         "CP-C10-F05" dependency_updates: Vec<Dependency>,

@@ -1,9 +1,9 @@
 //! The envelope: lineage and governing context around one typed body. Spec: §6.1, C1.
 
 use crate::action::Action;
-use crate::adjudication::Adjudication;
+use crate::adjudication::{Adjudication, Phase};
 use crate::briefcase::Briefcase;
-use crate::canonical;
+use crate::canonical::{self, Members};
 use crate::contract::{Check, Contract, Field, present, stated};
 use crate::delta::Delta;
 use crate::digest::Digest;
@@ -13,7 +13,7 @@ use crate::fault::Fault;
 use crate::handoff::Handoff;
 use crate::id::{BudgetId, DisclosureId, EpisodeId, EventId, Key, ObligationId, PayloadId};
 use crate::obligation::Obligation;
-use crate::payload_type::PayloadType;
+use crate::payload_type::{LineageRule, PayloadType};
 use crate::reentry::Reentry;
 use crate::refs::{ActorRef, Plain, StateRef};
 use crate::refusal::RefusalCode;
@@ -175,7 +175,7 @@ macro_rules! bodies {
         /// The typed body of a payload.
         #[derive(Debug, Clone, PartialEq, Eq)]
         pub enum Body {
-            $(#[doc = concat!("See [`", stringify!($contract), "`].")] $variant(Box<$contract>)),+
+            $(#[doc = concat!("See [`", stringify!($contract), "`].")] $variant(Arc<$contract>)),+
         }
 
         impl Body {
@@ -187,7 +187,7 @@ macro_rules! bodies {
 
             fn read(payload_type: PayloadType, value: Value) -> Result<Self, Fault> {
                 match payload_type {
-                    $(PayloadType::$type => canonical::from_value(value).map(|body| Self::$variant(Box::new(body)))),+
+                    $(PayloadType::$type => canonical::from_value(value).map(|body| Self::$variant(Arc::new(body)))),+
                 }
             }
         }
@@ -206,7 +206,7 @@ macro_rules! bodies {
 
         $(impl From<$contract> for Body {
             fn from(body: $contract) -> Self {
-                Self::$variant(Box::new(body))
+                Self::$variant(Arc::new(body))
             }
         })+
     };
@@ -242,15 +242,11 @@ impl Payload {
     pub fn seal(mut envelope: Envelope) -> Result<Self, Fault> {
         envelope.protocol_version = Key::from(PROTOCOL_VERSION);
         envelope.r#type = envelope.body.payload_type();
-        let mut value = to_object(&envelope)?;
-        value.remove("content_digest");
-        envelope.content_digest = canonical::digest_of(&value)?;
+        let mut members = Members::of(&to_object(&envelope)?)?;
+        envelope.content_digest = Digest::of(&members.without("content_digest"));
         check(&envelope)?;
-        value.insert(
-            "content_digest".into(),
-            Value::String(envelope.content_digest.to_string()),
-        );
-        let bytes = canonical::to_bytes(&value)?.into();
+        members.set("content_digest", &Value::String(envelope.content_digest.to_string()))?;
+        let bytes = members.whole().into();
         Ok(Self { envelope, bytes })
     }
 
@@ -260,7 +256,7 @@ impl Payload {
     /// # Errors
     /// `unknown_version` before the body is read; `schema_invalid`, `oversize`, `digest_mismatch`.
     pub fn read(bytes: &[u8]) -> Result<Self, Fault> {
-        let value = canonical::read_canonical(bytes)?;
+        let (value, members) = canonical::read_object(bytes)?;
         let version = value.get("protocol_version").and_then(Value::as_str);
         if crate::branch!("envelope.version_unknown", version != Some(PROTOCOL_VERSION)) {
             return Err(Fault::new(
@@ -269,8 +265,8 @@ impl Payload {
             )
             .within("protocol_version"));
         }
-        let digest = digest_of_object_without(&value, "content_digest")?;
-        let outer: Envelope<Value> = canonical::from_value(value)?;
+        let digest = Digest::of(&members.without("content_digest"));
+        let outer: Envelope<Value> = canonical::from_value(Value::Object(value))?;
         let body = Body::read(outer.r#type, outer.body).map_err(|fault| fault.within("body"))?;
         let envelope = Envelope {
             protocol_version: outer.protocol_version,
@@ -334,6 +330,16 @@ impl Payload {
     }
 }
 
+/// The lineage rule of the body's type; an adjudication that is not an endorsement belongs to an episode.
+pub(crate) fn lineage(body: &Body) -> LineageRule {
+    let rule = body.payload_type().lineage();
+    let of_work = matches!(body, Body::Adjudication(body) if body.phase != Phase::SemanticCommit);
+    LineageRule {
+        episode_optional: rule.episode_optional && !of_work,
+        ..rule
+    }
+}
+
 /// Checks bounds, the agreement of type and body, and the lineage that the type may not lack (DEC-18).
 fn check(envelope: &Envelope) -> Result<(), Fault> {
     envelope
@@ -376,7 +382,7 @@ fn check(envelope: &Envelope) -> Result<(), Fault> {
     ) {
         return Err(Fault::new(RefusalCode::UnresolvedRef, "a payload is not its own parent").within("parents"));
     }
-    let rule = envelope.r#type.lineage();
+    let rule = lineage(&envelope.body);
     let missing = [
         (
             !rule.obligations_optional && envelope.obligation_ids.is_empty(),
@@ -406,18 +412,10 @@ fn to_object<T: Serialize>(value: &T) -> Result<serde_json::Map<String, Value>, 
     }
 }
 
-fn digest_of_object_without(value: &Value, field: &str) -> Result<Digest, Fault> {
-    let Value::Object(object) = value else {
-        return Err(Fault::schema("a contract is an object"));
-    };
-    let rest: BTreeMap<&String, &Value> = object.iter().filter(|(key, _)| *key != field).collect();
-    canonical::digest_of(&rest)
-}
-
 /// The digest over a whole object except its own digest field (C1, C10).
 ///
 /// # Errors
 /// `schema_invalid` when the object has no canonical form.
 pub fn digest_without<T: Serialize>(object: &T, field: &str) -> Result<Digest, Fault> {
-    digest_of_object_without(&Value::Object(to_object(object)?), field)
+    Ok(Digest::of(&Members::of(&to_object(object)?)?.without(field)))
 }

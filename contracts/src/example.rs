@@ -5,8 +5,8 @@
 
 use crate::contract::INTEGER_MAX;
 use crate::digest::Digest;
-use crate::id::{ActorId, PayloadId};
 use crate::envelope::{Body, DisclosureRef, Envelope, Extensions, Payload};
+use crate::id::{ActorId, PayloadId};
 use crate::payload_type::PayloadType;
 use crate::refs::{ActorRef, Plain};
 use crate::time::Timestamp;
@@ -100,7 +100,7 @@ pub fn body(payload_type: PayloadType, extent: Extent) -> Body {
 #[must_use]
 pub fn envelope(body: Body, extent: Extent) -> Envelope {
     let payload_type = body.payload_type();
-    let lineage = payload_type.lineage();
+    let lineage = crate::envelope::lineage(&body);
     let full = extent != Extent::Minimal;
     Envelope {
         protocol_version: crate::envelope::PROTOCOL_VERSION.into(),
@@ -193,7 +193,7 @@ impl Example for Timestamp {
         let text = match extent {
             Extent::Minimal => "2026-01-01T12:00:00Z",
             Extent::Full => "2026-01-01T12:01:00.250Z",
-            Extent::Bound => "9999-12-30T21:59:59.999Z",
+            Extent::Bound => "9999-12-31T23:59:59.999Z",
         };
         Self::parse(text).expect("a timestamp")
     }

@@ -33,7 +33,9 @@ fn check_stream(text: &str) -> Result<(), Fault> {
     let plain = |b: u8| b.is_ascii_alphanumeric() || matches!(b, b'.' | b'_' | b':' | b'-' | b'/');
     match text.bytes().all(plain) {
         true => Ok(()),
-        false => Err(Fault::schema("a stream's name has characters from A-Z a-z 0-9 . _ : - /")),
+        false => Err(Fault::schema(
+            "a stream's name has characters from A-Z a-z 0-9 . _ : - /",
+        )),
     }
 }
 
@@ -244,12 +246,12 @@ strings! { check_stream, KEY_BYTES_MAX, schemars::json_schema!({ "type": "string
     ObservationStreamId,
 }
 
-strings! { |text| check_text(text, TEXT_BYTES_MAX), TEXT_BYTES_MAX, schemars::json_schema!({ "type": "string", "minLength": 1, "maxLength": 4096 });
+strings! { |text| check_text(text, TEXT_BYTES_MAX), TEXT_BYTES_MAX, schemars::json_schema!({ "type": "string", "minLength": 1, "maxLength": 4096, "x-max-bytes": 4096 });
     /// Text of 1 to 4,096 bytes for people to read. It never decides identity (Appendix B).
     Text,
 }
 
-strings! { |text| check_text(text, KEY_BYTES_MAX), KEY_BYTES_MAX, schemars::json_schema!({ "type": "string", "minLength": 1, "maxLength": 256 });
+strings! { |text| check_text(text, KEY_BYTES_MAX), KEY_BYTES_MAX, schemars::json_schema!({ "type": "string", "minLength": 1, "maxLength": 256, "x-max-bytes": 256 });
     /// A key or name of 1 to 256 bytes, compared byte for byte.
     Key,
 }

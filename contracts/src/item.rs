@@ -168,8 +168,11 @@ crate::contract! {
     pub struct Method = "Method" checked by Method::check_whole {
         "CP-5-08" method_id: MethodId,
         "CP-5-08" text: Text,
+        #[schemars(length(min = 1))]
         "CP-5-08" preconditions: Vec<Text>,
+        #[schemars(length(min = 1))]
         "CP-5-08" success_criteria: Vec<Text>,
+        #[schemars(length(min = 1))]
         "CP-5-08" failure_criteria: Vec<Text>,
         "CP-5-08" exceptions: Vec<Text>,
         "CP-5-08" dependencies: Vec<Id>,
@@ -473,6 +476,7 @@ pub enum RuleBody {
     /// When relations suffice for a proposition (DEC-33, DEC-34).
     Sufficiency {
         /// How many supports from distinct sources at least.
+        #[schemars(range(min = 1))]
         distinct_sources_min: u32,
         /// How old an observation may be, in milliseconds; absent for no limit.
         age_ms_max: Option<u64>,
@@ -484,6 +488,7 @@ pub enum RuleBody {
     /// How an adjudication is reached (DEC-38).
     Decision {
         /// The assessment roles that must have taken a position.
+        #[schemars(length(min = 1))]
         required_roles: Vec<Key>,
         /// The reason classes that block while open, besides the two that always do.
         blocking_classes: Vec<ReasonClass>,

@@ -46,6 +46,11 @@ pub mod profile;
 pub mod record;
 
 #[cfg(any(test, feature = "example"))]
+#[expect(
+    clippy::expect_used,
+    clippy::indexing_slicing,
+    reason = "examples are for tests: one that is not valid is a failing test"
+)]
 pub mod example;
 
 #[cfg(test)]

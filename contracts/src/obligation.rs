@@ -154,6 +154,7 @@ crate::contract! {
         "CP-C3-F02" origin: Origin,
         "CP-C3-F03" scope: Scope,
         "CP-C3-F04" gap: Gap,
+        #[schemars(length(min = 1))]
         "CP-C3-F05" resolution_conditions: Vec<Condition>,
         "CP-C3-F06" dependencies: Vec<ObligationDependency>,
         "CP-C3-F07" status: ObligationStatus,

@@ -98,11 +98,12 @@ impl PayloadType {
     pub const fn lineage(self) -> LineageRule {
         match self {
             Self::Event | Self::Evidence => rule(true, true, true, true),
-            Self::Obligation | Self::Handoff | Self::Briefcase | Self::Reentry | Self::Delta => {
+            // An endorsement of a routine delta belongs to no episode (DEC-27); the other phases do: see the envelope.
+            Self::Obligation | Self::Handoff | Self::Briefcase | Self::Reentry | Self::Delta | Self::Adjudication => {
                 rule(false, true, false, true)
             }
             Self::Route | Self::Work | Self::Action => rule(false, false, false, false),
-            Self::Result | Self::Adjudication => rule(false, false, false, true),
+            Self::Result => rule(false, false, false, true),
         }
     }
 

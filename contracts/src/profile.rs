@@ -60,7 +60,9 @@ impl Check for DisclosureRule {
         self.purpose.check().map_err(|fault| fault.within("purpose"))?;
         self.recipient.check().map_err(|fault| fault.within("recipient"))?;
         self.categories.check().map_err(|fault| fault.within("categories"))?;
-        self.permitted_use.check().map_err(|fault| fault.within("permitted_use"))
+        self.permitted_use
+            .check()
+            .map_err(|fault| fault.within("permitted_use"))
     }
 }
 

@@ -87,6 +87,7 @@ crate::contract! {
 crate::contract! {
     /// Every child is satisfied. Spec: C11.
     pub struct All = "All" checked by All::check_items {
+        #[schemars(length(min = 1))]
         "CP-C11-F17" items: Vec<TypedPredicate>,
     }
 }
@@ -94,6 +95,7 @@ crate::contract! {
 crate::contract! {
     /// At least one child is satisfied. Spec: C11.
     pub struct Any = "Any" checked by Any::check_items {
+        #[schemars(length(min = 1))]
         "CP-C11-F18" items: Vec<TypedPredicate>,
     }
 }
@@ -132,7 +134,7 @@ pub enum TypedPredicate {
     Any(Any),
     /// An operator this version does not know, kept as it came (DEC-57).
     #[serde(untagged)]
-    Unsupported(BTreeMap<Key, Value>),
+    Unsupported(#[schemars(schema_with = "unsupported")] BTreeMap<Key, Value>),
 }
 
 impl<'de> Deserialize<'de> for TypedPredicate {
@@ -177,6 +179,29 @@ impl<'de> Deserialize<'de> for TypedPredicate {
             _ => Self::Unsupported(members),
         })
     }
+}
+
+/// The operators of this version, in the specification's order.
+const OPERATORS: [&str; 8] = [
+    "EvidenceAdded",
+    "DependencyVersionChanged",
+    "UserDecisionReceived",
+    "CapabilityVerified",
+    "HandoffAccepted",
+    "TimeReached",
+    "All",
+    "Any",
+];
+
+fn unsupported(_: &mut schemars::SchemaGenerator) -> schemars::Schema {
+    schemars::json_schema!({
+        "type": "object",
+        "required": ["operator"],
+        "properties": {
+            "operator": { "type": "string", "pattern": "^[A-Z][A-Za-z0-9]{0,63}$", "not": { "enum": OPERATORS } }
+        },
+        "additionalProperties": true
+    })
 }
 
 fn is_operator_name(text: &str) -> bool {
@@ -240,13 +265,11 @@ impl Check for TypedPredicate {
             Self::TimeReached(leaf) => leaf.check(),
             Self::All(all) => all.check(),
             Self::Any(any) => any.check(),
-            Self::Unsupported(members) => members
-                .iter()
-                .try_for_each(|(key, value)| {
-                    key.check()
-                        .and_then(|()| crate::refs::Plain(value.clone()).check())
-                        .map_err(|fault| fault.within(key))
-                }),
+            Self::Unsupported(members) => members.iter().try_for_each(|(key, value)| {
+                key.check()
+                    .and_then(|()| crate::refs::Plain(value.clone()).check())
+                    .map_err(|fault| fault.within(key))
+            }),
         }
     }
 }

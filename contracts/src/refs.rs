@@ -234,9 +234,28 @@ impl Check for Scope {
 }
 
 /// A plain value: JSON without fractions. Used for parameters and observations, compared by canonical bytes.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(transparent)]
 pub struct Plain(pub Value);
+
+impl schemars::JsonSchema for Plain {
+    fn schema_name() -> std::borrow::Cow<'static, str> {
+        "Plain".into()
+    }
+
+    fn json_schema(generator: &mut schemars::SchemaGenerator) -> schemars::Schema {
+        let inner = generator.subschema_for::<Self>();
+        schemars::json_schema!({
+            "description": "A plain value: JSON without fractions.",
+            "type": ["null", "boolean", "integer", "string", "array", "object"],
+            "maxLength": PLAIN_BYTES_MAX,
+            "x-max-bytes": PLAIN_BYTES_MAX,
+            "items": inner,
+            "propertyNames": { "maxLength": KEY_BYTES_MAX, "x-max-bytes": KEY_BYTES_MAX },
+            "additionalProperties": inner
+        })
+    }
+}
 
 impl Plain {
     /// The integer, if it is one.
@@ -274,10 +293,12 @@ impl Check for Plain {
                 }
                 Value::Object(entries) => {
                     check_length(entries.len())?;
-                    entries.iter().try_for_each(|(key, value)| match key.len() <= KEY_BYTES_MAX {
-                        true => walk(value),
-                        false => Err(Fault::oversize(format!("a key has at most {KEY_BYTES_MAX} bytes"))),
-                    })
+                    entries
+                        .iter()
+                        .try_for_each(|(key, value)| match key.len() <= KEY_BYTES_MAX {
+                            true => walk(value),
+                            false => Err(Fault::oversize(format!("a key has at most {KEY_BYTES_MAX} bytes"))),
+                        })
                 }
             }
         }

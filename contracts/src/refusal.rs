@@ -341,7 +341,12 @@ impl Denial {
     /// A denial without an offending reference.
     #[must_use]
     pub fn new(code: RefusalCode, check: CheckKind, reason: impl Into<String>) -> Self {
-        Self { code, check, offending: None, reason: reason.into() }
+        Self {
+            code,
+            check,
+            offending: None,
+            reason: reason.into(),
+        }
     }
 
     /// The same denial, naming what gave offence.
@@ -355,7 +360,20 @@ impl Denial {
 impl From<crate::fault::Fault> for Denial {
     fn from(fault: crate::fault::Fault) -> Self {
         let offending = (!fault.path.is_empty()).then_some(fault.path);
-        Self { code: fault.code, check: CheckKind::Schema, offending, reason: fault.reason.into_owned() }
+        let check = [
+            (RefusalCode::Unauthenticated, CheckKind::Authentication),
+            (RefusalCode::UnresolvedRef, CheckKind::Resolution),
+            (RefusalCode::MissingAuthority, CheckKind::Authority),
+        ]
+        .into_iter()
+        .find_map(|(code, check)| (code == fault.code).then_some(check))
+        .unwrap_or(CheckKind::Schema);
+        Self {
+            code: fault.code,
+            check,
+            offending,
+            reason: fault.reason.into_owned(),
+        }
     }
 }
 

@@ -8,6 +8,8 @@ use std::fmt;
 use std::hash::{Hash, Hasher};
 use std::sync::Arc;
 
+const EPOCH: jiff::civil::DateTime = jiff::civil::DateTime::constant(1970, 1, 1, 0, 0, 0, 0);
+
 /// A UTC instant, RFC 3339 with `Z` and at most millisecond precision. Equality and order are the instant's.
 #[derive(Clone)]
 pub struct Timestamp {
@@ -36,10 +38,11 @@ impl Timestamp {
         if crate::branch!("time.malformed", !fitting) {
             return Err(invalid());
         }
-        let instant: jiff::Timestamp = text.parse().map_err(|_| invalid())?;
+        let civil: jiff::civil::DateTime = text.trim_end_matches('Z').parse().map_err(|_| invalid())?;
+        let since_epoch = civil.duration_since(EPOCH);
         Ok(Self {
             text: text.into(),
-            unix_ms: instant.as_millisecond(),
+            unix_ms: i64::try_from(since_epoch.as_millis()).map_err(|_| invalid())?,
         })
     }
 
@@ -47,10 +50,10 @@ impl Timestamp {
     /// Instants beyond the years 0000 to 9999 are held at the nearest of them.
     #[must_use]
     pub fn from_unix_ms(unix_ms: i64) -> Self {
-        let unix_ms = unix_ms.clamp(-62_167_219_200_000, 253_402_207_199_999);
-        let instant = jiff::Timestamp::from_millisecond(unix_ms).unwrap_or(jiff::Timestamp::UNIX_EPOCH);
+        let unix_ms = unix_ms.clamp(-62_167_219_200_000, 253_402_300_799_999);
+        let civil = EPOCH.saturating_add(jiff::SignedDuration::from_millis(unix_ms));
         Self {
-            text: format!("{instant:.3}").into(),
+            text: format!("{civil:.3}Z").into(),
             unix_ms,
         }
     }

@@ -44,8 +44,11 @@ impl ContextItem {
 crate::contract! {
     /// When bounded work stops. Spec: C5, §4.1.
     pub struct StopCondition = "StopCondition" {
+        #[schemars(range(min = 1))]
         "CP-C5-F09" rounds_max: u32,
+        #[schemars(range(min = 1))]
         "CP-C5-F09" calls_max: u32,
+        #[schemars(range(min = 1))]
         "CP-C5-F09" time_ms_max: u64,
     }
 }
@@ -128,6 +131,7 @@ crate::contract! {
     /// What the target shows when the effect took place. Spec: C7.
     pub struct Postcondition = "Postcondition" checked by Postcondition::check_nonempty {
         "CP-C7-F05" id: Id,
+        #[schemars(length(min = 1))]
         "CP-C7-F05" expectations: Vec<Expectation>,
     }
 }

@@ -149,78 +149,44 @@ fn clock(situation: &Situation<'_>, denials: &mut Vec<Denial>) {
     }
 }
 
-/// Registry entry, its version and contract pin, its expiry, the proposer's capability, the profile (§3.3, DEC-44, DEC-86).
+/// Registry entry, its contract pin and expiry, the proposer's capability, the profile (§3.3, DEC-44, DEC-86).
 fn registry<'a>(situation: &Situation<'a>, denials: &mut Vec<Denial>) -> Option<&'a OperationEntry> {
-    let action = situation.action;
-    let registered = situation
-        .state
-        .operation(&action.operation)
-        .filter(|entry| entry.standing == Standing::Current);
+    let operation = &situation.action.operation;
+    let registered = situation.state.operation(operation).filter(|entry| entry.standing == Standing::Current);
     if branch!("monitor.operation_unregistered", registered.is_none()) {
         let reason = "the operation is not in the registry";
-        deny(
-            denials,
-            Code::UnregisteredOperation,
-            CheckKind::Authority,
-            &action.operation,
-            reason,
-        );
+        deny(denials, Code::UnregisteredOperation, CheckKind::Authority, operation, reason);
     }
     let entry = registered?;
-    if branch!(
-        "monitor.registry_expired",
-        entry.verification.expires_at <= *situation.now
-    ) {
-        let reason = format!("the entry's verification expired at {}", entry.verification.expires_at);
-        deny(
-            denials,
-            Code::RegistryExpired,
-            CheckKind::Authority,
-            &action.operation,
-            reason,
-        );
-    }
-    let pinned =
-        entry.verification.contract_digest == entry.contract_digest && entry.verification.version == entry.version;
-    if branch!("monitor.contract_unpinned", !pinned) {
-        let reason = "the registered contract is not the one that was verified";
-        deny(
-            denials,
-            Code::ContractIncompatible,
-            CheckKind::Authority,
-            &action.operation,
-            reason,
-        );
-    }
+    trust(situation, entry, denials);
     let capable = situation.state.identity(situation.proposer).is_some_and(|identity| {
         identity.standing == Standing::Current && identity.capabilities.contains(&entry.capability)
     });
     if branch!("monitor.capability_undeclared", !capable) {
         let reason = format!("`{}` has not declared `{}`", situation.proposer, entry.capability);
-        deny(
-            denials,
-            Code::CapabilityUndeclared,
-            CheckKind::Authority,
-            &entry.capability,
-            reason,
-        );
+        deny(denials, Code::CapabilityUndeclared, CheckKind::Authority, &entry.capability, reason);
     }
-    let open = situation
-        .state
-        .profile()
-        .map_or(vec![1], |profile| profile.unanswered());
+    let open = situation.state.profile().map_or(vec![1], |profile| profile.unanswered());
     let consequential = entry.effect_class != EffectClass::ReadOnly;
     if branch!("monitor.profile_incomplete", consequential && !open.is_empty()) {
         let reason = format!("the deployment profile leaves questions {open:?} open");
-        deny(
-            denials,
-            Code::ProfileIncomplete,
-            CheckKind::Authority,
-            "profile",
-            reason,
-        );
+        deny(denials, Code::ProfileIncomplete, CheckKind::Authority, "profile", reason);
     }
     Some(entry)
+}
+
+/// Trust in the entry ends with its verification, and covers the contract that was verified and no other.
+fn trust(situation: &Situation<'_>, entry: &OperationEntry, denials: &mut Vec<Denial>) {
+    let verified = &entry.verification;
+    if branch!("monitor.registry_expired", verified.expires_at <= *situation.now) {
+        let reason = format!("the entry's verification expired at {}", verified.expires_at);
+        deny(denials, Code::RegistryExpired, CheckKind::Authority, &entry.operation, reason);
+    }
+    let pinned = verified.contract_digest == entry.contract_digest && verified.version == entry.version;
+    if branch!("monitor.contract_unpinned", !pinned) {
+        let reason = "the registered contract is not the one that was verified";
+        deny(denials, Code::ContractIncompatible, CheckKind::Authority, &entry.operation, reason);
+    }
 }
 
 /// Target type and exact target as assessed; parameters by the registry's rules (§4.2, Appendix B).
@@ -480,45 +446,34 @@ fn attempts(situation: &Situation<'_>, entry: Option<&OperationEntry>, denials: 
             reason,
         );
     }
-    match &situation.attempt {
-        AttemptStanding::First => {}
+    repetition(situation, entry, denials);
+}
+
+/// What earlier attempts allow: a first one, a safe repetition, or nothing before the unsettled one is read back.
+fn repetition(situation: &Situation<'_>, entry: Option<&OperationEntry>, denials: &mut Vec<Denial>) {
+    let repeatable = entry.is_some_and(|entry| entry.repeat_safety != RepeatSafety::NotRepeatSafe);
+    let (code, check, offending, reason) = match &situation.attempt {
+        AttemptStanding::First => return,
+        AttemptStanding::Again if branch!("monitor.repeat_safe", repeatable) => return,
         AttemptStanding::Again => {
-            let repeatable = entry.is_some_and(|entry| entry.repeat_safety != RepeatSafety::NotRepeatSafe);
-            if branch!("monitor.not_repeat_safe", !repeatable) {
-                let reason = "the registered operation does not allow repetition";
-                deny(
-                    denials,
-                    Code::NotRepeatSafe,
-                    CheckKind::Authority,
-                    &action.operation,
-                    reason,
-                );
-            }
+            let reason = "the registered operation does not allow repetition";
+            (Code::NotRepeatSafe, CheckKind::Authority, situation.action.operation.to_string(), reason)
         }
         AttemptStanding::Done(attempt_id) => {
-            deny(
-                denials,
-                Code::Duplicate,
-                CheckKind::Authority,
-                attempt_id,
-                "the effect of this logical action is confirmed",
-            );
+            let reason = "the effect of this logical action is confirmed";
+            (Code::Duplicate, CheckKind::Authority, attempt_id.to_string(), reason)
         }
         AttemptStanding::Unsettled(attempt_id) => {
-            if branch!("monitor.effect_unsettled", true) {
-                let reason = "an attempt on this operation and target is not settled; read it back first";
-                deny(denials, Code::OutcomeUnknown, CheckKind::Readback, attempt_id, reason);
-            }
+            let reason = "an attempt on this operation and target is not settled; read it back first";
+            (Code::OutcomeUnknown, CheckKind::Readback, attempt_id.to_string(), reason)
         }
         AttemptStanding::Reused => {
-            deny(
-                denials,
-                Code::Duplicate,
-                CheckKind::Authority,
-                &action.attempt_id,
-                "the attempt id is on record",
-            );
+            let attempt_id = situation.action.attempt_id.to_string();
+            (Code::Duplicate, CheckKind::Authority, attempt_id, "the attempt id is on record")
         }
+    };
+    if branch!("monitor.attempt_refused", true) {
+        deny(denials, code, check, offending, reason);
     }
 }
 

@@ -11,7 +11,7 @@ use crate::view::{Attempt, OnRecord, View};
 use crate::work::{movement, reserve};
 use crate::streams;
 use closer_contracts::action::Action;
-use closer_contracts::adjudication::{Adjudication, Phase};
+use closer_contracts::adjudication::Adjudication;
 use closer_contracts::digest::Digest;
 use closer_contracts::fault::Fault;
 use closer_contracts::id::{AdjudicationId, ArtifactId, AttemptId, EvidenceId, Id, Key, ObligationId, PayloadId, Text};
@@ -20,7 +20,7 @@ use closer_contracts::record::{Reads, StreamId};
 use closer_contracts::refs::{Amounts, ArtifactRef, VersionedRef};
 use closer_contracts::refusal::{CheckKind, Denial, RefusalCode as Code};
 use closer_monitor::{
-    AttemptStanding, DisclosureStanding, KeyStanding, MovedFact, Offered, Reservation, Situation, Verdict, judge,
+    Admission, AttemptStanding, DisclosureStanding, KeyStanding, MovedFact, Offered, Reservation, Situation, Verdict, judge,
 };
 use std::sync::Arc;
 
@@ -74,10 +74,8 @@ pub(crate) fn moved(view: &View, adjudication_id: &AdjudicationId, reads: &dyn R
 /// The newest pre-action adjudication of an action's content, as far as there is one.
 #[must_use]
 pub fn newest_assessment<'a>(view: &'a View, action: &Action) -> Option<&'a OnRecord<Adjudication>> {
-    let about = |adjudication: &&OnRecord<Adjudication>| {
-        adjudication.body.phase == Phase::PreAction && adjudication.body.subject.digest == action.logical_digest
-    };
-    view.adjudications.values().filter(about).max_by(|a, b| a.admitted_at.cmp(&b.admitted_at))
+    let newest = view.assessments.get(&action.logical_digest)?.last()?;
+    view.adjudications.get(newest)
 }
 
 /// What is known of attempts on the action's operation and target.
@@ -88,7 +86,8 @@ fn attempt_standing(view: &View, action: &Action) -> AttemptStanding {
     if let Some(unsettled) = view.unsettled.get(&streams::unsettled(&action.operation, &action.target)) {
         return AttemptStanding::Unsettled(unsettled.clone());
     }
-    let earlier = || view.attempts.values().filter(|attempt| attempt.intent.logical_digest == action.logical_digest);
+    let ids = view.attempts_of.get(&action.logical_digest).map(Vec::as_slice).unwrap_or_default();
+    let earlier = || ids.iter().filter_map(|id| view.attempts.get(id));
     match earlier().find(|attempt| attempt.status == AttemptStatus::EffectConfirmed) {
         Some(done) => AttemptStanding::Done(done.intent.attempt_id.clone()),
         None if earlier().any(|attempt| attempt.outcome.as_ref().is_none_or(|outcome| outcome.sent_at.is_some())) => AttemptStanding::Again,
@@ -109,8 +108,8 @@ pub(crate) fn admit(
         return deciding.refuse(payload_id.into(), None, vec![denial]);
     };
     let (action, envelope) = (&on_record.body, on_record.payload.envelope());
-    let (Some(obligation_id), Some(episode_id)) = (envelope.obligation_ids.first(), &envelope.episode_id) else {
-        let fault = Fault::schema("an action names its obligation and episode");
+    let Some(obligation_id) = envelope.obligation_ids.first() else {
+        let fault = Fault::schema("an action names its obligation");
         return deciding.refuse(payload_id.into(), Some(action.logical_digest), vec![fault.into()]);
     };
     let offered = match adjudication_id {
@@ -149,36 +148,50 @@ pub(crate) fn admit(
     };
     match (judge(&situation), offered) {
         (Verdict::Refused(denials), _) => deciding.refuse(payload_id.into(), Some(action.logical_digest), denials),
-        (Verdict::Admitted(admission), Some(offered)) => {
-            let intent = Intent {
-                attempt_id: action.attempt_id.clone(),
-                action_id: action.action_id.clone(),
-                action_ref: on_record.reference(),
-                adjudication_ref: offered.reference(),
-                logical_digest: action.logical_digest,
-                obligation_id: obligation_id.clone(),
-                episode_id: episode_id.clone(),
-                authorized_at: deciding.at.now.clone(),
-                valid_until: admission.valid_until().clone(),
-                reserved: admission.worst_case().clone(),
-                budget_id: crate::ledger::obligation_budget(obligation_id),
-                restriction_cursor: view.restrictions_decided,
-                profile_ref: profile_ref(view),
-            };
-            let intent_ref = record_intent(deciding, action, &offered.body.adjudication_id, intent)?;
-            reserve(deciding, Key::new(action.attempt_id.as_str()), path, admission.worst_case().clone())?;
-            if let Some(entry) = view.state.operation(&action.operation) {
-                let order = Order { action: action.clone(), entry: Arc::new(entry.clone()) };
-                let restriction_cursor = view.restrictions_decided;
-                deciding.effects.push(Effect::Perform { admission, order, restriction_cursor });
-            }
-            Ok(Reply::Recorded(vec![intent_ref]))
-        }
+        (Verdict::Admitted(admission), Some(offered)) => intend(deciding, on_record, offered, admission),
         (Verdict::Admitted(_), None) => {
             let denial = Denial::new(Code::Unassessed, CheckKind::Authority, "no pre-action adjudication is on record");
             deciding.refuse(payload_id.into(), Some(action.logical_digest), vec![denial])
         }
     }
+}
+
+/// Records the intent and the reservation of an admitted attempt, and allows its effect once they are durable.
+fn intend(
+    deciding: &mut Deciding<'_>,
+    on_record: &OnRecord<Action>,
+    offered: &OnRecord<Adjudication>,
+    admission: Admission,
+) -> Result<Reply, Fault> {
+    let (view, action, envelope) = (deciding.view, &on_record.body, on_record.payload.envelope());
+    let (Some(obligation_id), Some(episode_id)) = (envelope.obligation_ids.first(), &envelope.episode_id) else {
+        return Err(Fault::schema("an action names its obligation and episode"));
+    };
+    let Some(entry) = view.state.operation(&action.operation) else {
+        return Err(Fault::new(Code::UnregisteredOperation, "the operation is not in the registry"));
+    };
+    let intent = Intent {
+        attempt_id: action.attempt_id.clone(),
+        action_id: action.action_id.clone(),
+        action_ref: on_record.reference(),
+        adjudication_ref: offered.reference(),
+        logical_digest: action.logical_digest,
+        obligation_id: obligation_id.clone(),
+        episode_id: episode_id.clone(),
+        authorized_at: deciding.at.now.clone(),
+        valid_until: admission.valid_until().clone(),
+        reserved: admission.worst_case().clone(),
+        budget_id: crate::ledger::obligation_budget(obligation_id),
+        restriction_cursor: view.restrictions_decided,
+        profile_ref: profile_ref(view),
+    };
+    let intent_ref = record_intent(deciding, action, &offered.body.adjudication_id, intent)?;
+    let path = Ledger::path(obligation_id);
+    reserve(deciding, Key::new(action.attempt_id.as_str()), path, admission.worst_case().clone())?;
+    let order = Order { action: action.clone(), entry: Arc::new(entry.clone()) };
+    let restriction_cursor = view.restrictions_decided;
+    deciding.effects.push(Effect::Perform { admission, order, restriction_cursor });
+    Ok(Reply::Recorded(vec![intent_ref]))
 }
 
 /// Whose capabilities count: the participant whose result proposed the action, else the planner itself.

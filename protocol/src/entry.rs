@@ -1,6 +1,6 @@
 //! What a record's body holds, by its kind: the typed form that the fold reads and the builder writes.
 
-use closer_contracts::auth::AuthRecord;
+use closer_contracts::auth::{AuthRecord, SigningScope, Subject};
 use closer_contracts::audit::{
     CommitReceipt, Confession, Declaration, DisclosureIncident, DisclosureReceipt, ReconciliationReceipt, RestrictionStatement,
     UserDecision,
@@ -12,12 +12,12 @@ use closer_contracts::event::MatchReceipt;
 use closer_contracts::fault::Fault;
 use closer_contracts::handoff::AcceptanceReceipt;
 use closer_contracts::id::{
-    ActionId, ActorId, AdjudicationId, ArtifactId, AttemptId, BudgetId, EpisodeId, EventId, Key, ObligationId, PayloadId,
-    ReentryId, Text,
+    ActionId, ActorId, AdjudicationId, ArtifactId, AttemptId, BudgetId, EpisodeId, EventId, Id, Key, ObligationId,
+    PayloadId, ReentryId, Text,
 };
 use closer_contracts::record::{Record, RecordKind, StreamId};
-use closer_contracts::refs::{Amounts, ArtifactRef, Plain, VersionedRef};
-use closer_contracts::refusal::Refusal;
+use closer_contracts::refs::{ActorRef, Amounts, ArtifactRef, Plain, VersionedRef};
+use closer_contracts::refusal::{Refusal, RefusalCode};
 use closer_contracts::time::Timestamp;
 use closer_contracts::{Payload, word_enum};
 use closer_state::{Commit, Genesis};
@@ -102,6 +102,49 @@ artifacts! {
     Incident(DisclosureIncident) = "incident" by incident_id,
     /// What an assessment read.
     ReadSet(ReadSet) = "read_set" by read_set_id,
+}
+
+impl ArtifactBody {
+    /// The digest of its canonical bytes, as claims and references name it.
+    ///
+    /// # Errors
+    /// `schema_invalid` when it has no canonical form.
+    pub fn digest(&self) -> Result<Digest, Fault> {
+        Ok(Digest::of(&self.bytes()?))
+    }
+
+    /// What a signature over it covers; `None` for what only the runtime writes into its own record.
+    #[must_use]
+    pub const fn scope(&self) -> Option<SigningScope> {
+        match self {
+            Self::MatchReceipt(_) => Some(SigningScope::MatchReceipt),
+            Self::DisclosureReceipt(_) => Some(SigningScope::DisclosureReceipt),
+            Self::Declaration(_) => Some(SigningScope::Declaration),
+            Self::UserDecision(_) => Some(SigningScope::UserDecision),
+            Self::CommitReceipt(_) => Some(SigningScope::CommitReceipt),
+            Self::RestrictionStatement(_) => Some(SigningScope::RestrictionStatement),
+            Self::ReconciliationReceipt(_) => Some(SigningScope::ReconciliationReceipt),
+            Self::AcceptanceReceipt(_) => Some(SigningScope::AcceptanceReceipt),
+            Self::Confession(_) => Some(SigningScope::Confession),
+            Self::Incident(_) => Some(SigningScope::DisclosureIncident),
+            Self::ReadSet(_) => None,
+        }
+    }
+
+    /// The artifact as something to be authenticated: its kind, id and digest, and who is said to have produced it.
+    ///
+    /// # Errors
+    /// `schema_invalid` when it has no canonical form; `missing_authority` for what nobody submits.
+    pub fn subject(&self, producer: &ActorRef) -> Result<Subject, Fault> {
+        let unsubmitted = || Fault::new(RefusalCode::MissingAuthority, "this artifact is written by the runtime alone");
+        Ok(Subject {
+            id: Id::new(self.id().as_str()),
+            content_digest: self.digest()?,
+            scope: self.scope().ok_or_else(unsubmitted)?,
+            producer: producer.actor_id.clone(),
+            role: Some(producer.role),
+        })
+    }
 }
 
 /// The heads an assessment read: what must not have moved when its action is admitted (DEC-46).

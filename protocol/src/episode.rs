@@ -62,6 +62,16 @@ pub(crate) fn open(deciding: &mut Deciding<'_>, obligation_id: &ObligationId, ep
     Ok(Reply::Recorded(Vec::new()))
 }
 
+/// The obligations that the scheduler may open an episode on now: open, made eligible by something, with no episode under
+/// way, and no more of them than the profile's fan-out leaves room for.
+#[must_use]
+pub fn openable(view: &View) -> Vec<ObligationId> {
+    let room = (view.state.limits().fan_out_max as usize).saturating_sub(view.under_way.len());
+    let is_open = |id: &ObligationId| view.state.obligation(id).is_some_and(|obligation| obligation.status.is_open());
+    let waiting = view.eligible.keys().filter(|id| !view.under_way.contains_key(*id) && is_open(id));
+    waiting.take(room).cloned().collect()
+}
+
 /// Ends an episode. Its obligation stays as it is (§7.1).
 pub(crate) fn end(deciding: &mut Deciding<'_>, episode_id: &EpisodeId, end: EpisodeEnd, reason: &Text) -> Result<Reply, Fault> {
     let Some(episode) = deciding.view.episodes.get(episode_id).filter(|episode| episode.end.is_none()) else {
@@ -238,6 +248,22 @@ pub fn next(view: &View, episode: &Episode, at: &Moment) -> Next {
         };
     }
     next_delta(view, episode)
+}
+
+/// How often a stage's payload is drafted anew because it was refused, before the episode ends as refused.
+pub const DRAFTS_MAX: u32 = 3;
+
+/// What follows when the payload of a stage was refused `times` times in a row and the records show the same stage again:
+/// another draft on the newest view, or the end of the episode once that has been tried often enough.
+#[must_use]
+pub fn after_refusal(stage: Next, times: u32, denials: &[Denial]) -> Next {
+    match branch!("episode.drafts_used_up", times >= DRAFTS_MAX) {
+        true => {
+            let told = crate::intake::told(denials).unwrap_or_else(|| "it was refused".into());
+            ending(EpisodeEnd::Refused, crate::intake::bounded(&told))
+        }
+        false => stage,
+    }
 }
 
 fn attempts<'a>(view: &'a View, episode: &'a Episode) -> impl Iterator<Item = &'a Attempt> {

@@ -62,7 +62,7 @@ pub fn match_event(
 
 /// The matching rule at its accepted version; the first in id order where there are several.
 fn rule_in_force(view: &View) -> Option<&Rule> {
-    view.state.items(ItemKind::Rule).filter(|accepted| accepted.is_current()).find_map(|accepted| {
+    view.state.items(ItemKind::Rule).filter(|accepted| branch!("matching.rule_current", accepted.is_current())).find_map(|accepted| {
         if let Item::Rule(rule) = &accepted.item
             && let RuleBody::Matching { .. } = &rule.body
         {
@@ -273,7 +273,7 @@ impl Touched {
             },
             Entry::Artifact(artifact) => match &**artifact {
                 ArtifactBody::UserDecision(decision) => {
-                    self.inputs.insert(Awaited::Decision(decision.decision_id.clone()));
+                    self.inputs.insert(Awaited::Decision(crate::bench::packet_of(decision)));
                 }
                 ArtifactBody::AcceptanceReceipt(receipt) => {
                     self.inputs.insert(Awaited::Handoff(receipt.handoff_ref.clone()));

@@ -131,14 +131,14 @@ fn dependency_changed(leaf: &DependencyVersionChanged, view: &View) -> Evaluatio
     told(branch!("predicate.dependency_differs", !same))
 }
 
-/// The user's decision of the required class, on a version of the packet that was current when it was issued (DEC-58). What
-/// the sequence admitted was current; an issuer who is no registered user leaves it unknown.
+/// The user's decision of the required class, on the version of the packet that was current when it was issued (DEC-58). An
+/// issuer who is no registered user leaves it unknown; what could not be authenticated is not on record at all.
 fn decision_received(leaf: &UserDecisionReceived, view: &View) -> Evaluation {
     if branch!("predicate.packet_missing", !view.packets.contains_key(&leaf.decision_ref)) {
         return Evaluation::Unknown;
     }
     let decisions = view.decisions.get(&leaf.decision_ref).into_iter().flatten();
-    any_of(decisions.map(|(_, decision)| {
+    any_of(decisions.map(|(reference, decision)| {
         let issuer = view.state.identity(&decision.authenticated_issuer.identity);
         let user = issuer.is_some_and(|identity| identity.kind == IdentityKind::User && identity.standing == Standing::Current);
         if branch!("predicate.issuer_unknown", !user) {
@@ -146,7 +146,12 @@ fn decision_received(leaf: &UserDecisionReceived, view: &View) -> Evaluation {
         }
         let answers = decision.decision_type != DecisionType::Acknowledgment;
         let required = decision.decision_type == leaf.required_decision_class;
-        told(branch!("predicate.decision_class_fits", required) && branch!("predicate.decision_answers", answers))
+        let current = view.chain.cites_current_packet(reference, &decision.briefcase_ref);
+        told(
+            branch!("predicate.decision_class_fits", required)
+                && branch!("predicate.decision_answers", answers)
+                && branch!("predicate.packet_was_current", current),
+        )
     }))
 }
 

@@ -15,7 +15,7 @@ use closer_contracts::branch;
 use closer_contracts::canonical;
 use closer_contracts::envelope::DisclosureRef;
 use closer_contracts::evidence::{Evidence, Readback, ReadbackOutcome, TargetBinding};
-use closer_contracts::id::{ArtifactId, EvidenceId, Key, ObligationId, ObservationStreamId, PayloadId, Text};
+use closer_contracts::id::{ArtifactId, AttemptId, EvidenceId, Key, ObligationId, ObservationStreamId, PayloadId, Text};
 use closer_contracts::item::{ReadbackMethod, RepeatSafety, Standing};
 use closer_contracts::refs::{Amounts, ArtifactRef, Plain, ProducerRole, SourceRef, Target, TypedValue, VersionedRef};
 use closer_contracts::refusal::{CheckKind, Denial, RefusalCode as Code};
@@ -80,6 +80,18 @@ pub fn is_settled(view: &View, attempt: &Attempt, observed_at: &Timestamp) -> bo
 pub fn observation_stream(method: &ReadbackMethod, target: &Target) -> ObservationStreamId {
     let stream = streams::target(target);
     ObservationStreamId::new(format!("{}.{}", method.method, stream.as_str().trim_start_matches("target:").get(..16).unwrap_or("all")))
+}
+
+/// The attempts that block others on their target and that no episode reads back any more: their calls are over, their
+/// episodes have ended, and what became of them is not settled (§8.2).
+#[must_use]
+pub fn unreconciled(view: &View) -> Vec<AttemptId> {
+    let left = |attempt: &&Attempt| {
+        let ended = view.episodes.get(&attempt.intent.episode_id).is_none_or(|episode| episode.end.is_some());
+        !attempt.status.is_settled() && attempt.status != AttemptStatus::Intended && branch!("readback.episode_ended", ended)
+    };
+    let unsettled = view.unsettled.values().filter_map(|attempt_id| view.attempts.get(attempt_id));
+    unsettled.filter(left).map(|attempt| attempt.intent.attempt_id.clone()).collect()
 }
 
 /// The readback method registered for an action's operation.

@@ -20,7 +20,8 @@ use std::collections::BTreeSet;
 #[must_use]
 pub fn resolve(relation: &EvidenceRelation, view: &View) -> EvidenceRelation {
     let mut resolved = relation.clone();
-    let Some(evidence) = view.evidence.get(&relation.evidence_id) else {
+    let on_record = view.evidence.get(&relation.evidence_id);
+    let Some(evidence) = on_record.filter(|_| branch!("sufficiency.evidence_on_record", true)) else {
         resolved.reference_status = ReferenceStatus::Unresolved;
         return resolved;
     };
@@ -30,7 +31,7 @@ pub fn resolve(relation: &EvidenceRelation, view: &View) -> EvidenceRelation {
         false => ReferenceStatus::DigestMismatch,
     };
     for limitation in &evidence.body.limitations {
-        if !resolved.limitations.contains(limitation) {
+        if branch!("sufficiency.limitation_not_stated", !resolved.limitations.contains(limitation)) {
             resolved.limitations.push(limitation.clone());
         }
     }

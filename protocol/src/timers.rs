@@ -126,7 +126,10 @@ fn bounds(view: &View) -> impl Iterator<Item = (Timestamp, EpisodeId)> {
 /// surfaced and never a default (§7.3).
 #[must_use]
 pub fn deadline_owner<'a>(view: &'a View, policy_id: &PolicyId) -> Option<&'a ActorId> {
-    let policy = view.state.policy(policy_id).filter(|policy| policy.standing == Standing::Current)?;
+    let policy = view.state.policy(policy_id)?;
+    if !branch!("timers.policy_accepted", policy.standing == Standing::Current) {
+        return None;
+    }
     match &policy.body {
         PolicyBody::Deadline { escalate_to } => Some(escalate_to),
         PolicyBody::Refresh { .. } | PolicyBody::Expiry { .. } | PolicyBody::Escalation { .. } => None,
@@ -223,7 +226,7 @@ pub fn replacement(reentry: &Reentry, policy: Option<&Policy>, owner: &ActorId, 
         Some(PolicyBody::Expiry { replace_for_ms, review_within_ms }) => (*replace_for_ms, *review_within_ms),
         Some(PolicyBody::Refresh { .. } | PolicyBody::Deadline { .. } | PolicyBody::Escalation { .. }) | None => (None, 0),
     };
-    match replace_for_ms.filter(|replace_for_ms| *replace_for_ms > 0) {
+    match replace_for_ms.filter(|replace_for_ms| branch!("timers.policy_replaces", *replace_for_ms > 0)) {
         Some(replace_for_ms) => {
             let mut replacement = reentry.clone();
             replacement.reentry_id = successor(&reentry.reentry_id, now);

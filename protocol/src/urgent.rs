@@ -267,7 +267,8 @@ fn land(
         escalation_policy_ref: appointment.escalation_policy_ref.clone(),
     };
     let authorities = delta.required_authority_refs.iter().map(|authority| authority.reference.clone()).collect();
-    let derivation = Derivation { authorities, urgent: Some(duty), ..Derivation::at(deciding.at.now.clone()) };
+    let origins = view.genesis.clone().into_iter().collect();
+    let derivation = Derivation { authorities, origins, urgent: Some(duty), ..Derivation::at(deciding.at.now.clone()) };
     commit::urgent(deciding, delta, derivation, details)
 }
 

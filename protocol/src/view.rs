@@ -9,6 +9,7 @@ use crate::entry::{
 };
 use crate::ledger::Ledger;
 use crate::streams;
+use crate::trace::Chain;
 use closer_contracts::action::Action;
 use closer_contracts::adjudication::{Adjudication, Phase};
 use closer_contracts::audit::{CommitReceipt, Declaration, UserDecision};
@@ -157,6 +158,14 @@ pub struct View {
     pub logical: OrdMap<ActionId, PayloadId>,
     /// Adjudications by id.
     pub adjudications: OrdMap<AdjudicationId, OnRecord<Adjudication>>,
+    /// The pre-action adjudications of each logical digest, in order.
+    pub assessments: OrdMap<Digest, Vec<AdjudicationId>>,
+    /// The attempts at each logical digest, in order.
+    pub attempts_of: OrdMap<Digest, Vec<AttemptId>>,
+    /// The result that answered each work.
+    pub answered: OrdMap<WorkId, PayloadId>,
+    /// The observation streams that concern each obligation.
+    pub streams_of: OrdMap<ObligationId, OrdSet<ObservationStreamId>>,
     /// What each pre-action adjudication read.
     pub read_sets: OrdMap<AdjudicationId, Arc<ReadSet>>,
     /// Attempts by id.
@@ -211,6 +220,8 @@ pub struct View {
     pub genesis: Option<ArtifactRef>,
     /// How many refusals are on record.
     pub refusals: u64,
+    /// What traces run through.
+    pub chain: Chain,
 }
 
 impl Default for View {
@@ -229,6 +240,10 @@ impl Default for View {
             actions: OrdMap::new(),
             logical: OrdMap::new(),
             adjudications: OrdMap::new(),
+            assessments: OrdMap::new(),
+            attempts_of: OrdMap::new(),
+            answered: OrdMap::new(),
+            streams_of: OrdMap::new(),
             read_sets: OrdMap::new(),
             attempts: OrdMap::new(),
             unsettled: OrdMap::new(),
@@ -256,6 +271,7 @@ impl Default for View {
             refused_at: OrdMap::new(),
             genesis: None,
             refusals: 0,
+            chain: Chain::default(),
         }
     }
 }
@@ -282,6 +298,7 @@ impl View {
     /// [`Divergence`] when a commit does not reproduce its state root, or an entry cites what is not there.
     pub fn fold(&mut self, entry: &Entry, admitted_at: &Timestamp) -> Result<(), Divergence> {
         self.latest = Some(self.latest.take().map_or_else(|| admitted_at.clone(), |latest| latest.max(admitted_at.clone())));
+        self.chain.fold(entry);
         match entry {
             Entry::Genesis(genesis) => {
                 self.state = genesis.found().map_err(|divergence| Divergence { reason: divergence.to_string() })?;
@@ -305,32 +322,30 @@ impl View {
         Ok(())
     }
 
-    fn on_record<T>(payload: &Arc<Payload>, body: &T, admitted_at: &Timestamp) -> OnRecord<T>
-    where
-        T: Clone,
-    {
-        OnRecord { payload: payload.clone(), body: Arc::new(body.clone()), admitted_at: admitted_at.clone() }
+    fn on_record<T>(payload: &Arc<Payload>, body: &Arc<T>, admitted_at: &Timestamp) -> OnRecord<T> {
+        OnRecord { payload: payload.clone(), body: body.clone(), admitted_at: admitted_at.clone() }
     }
 
     fn fold_payload(&mut self, payload: &Arc<Payload>, admitted_at: &Timestamp) {
         let id = payload.id().clone();
         match payload.body() {
             Body::Event(body) => {
-                self.events.insert(body.event_id.clone(), Self::on_record(payload, &**body, admitted_at));
+                self.events.insert(body.event_id.clone(), Self::on_record(payload, body, admitted_at));
             }
             Body::Work(body) => {
                 let disclosure = Key::new(payload.envelope().disclosure.id.as_str());
                 if let Some(recipient) = self.recipients.get(&disclosure) {
                     self.issued_to.insert(body.work_id.clone(), recipient.clone());
                 }
-                self.works.insert(body.work_id.clone(), Self::on_record(payload, &**body, admitted_at));
+                self.works.insert(body.work_id.clone(), Self::on_record(payload, body, admitted_at));
             }
             Body::Result(body) => {
-                self.results.insert(id.clone(), Self::on_record(payload, &**body, admitted_at));
+                self.answered.insert(body.work_id.clone(), id.clone());
+                self.results.insert(id.clone(), Self::on_record(payload, body, admitted_at));
             }
             Body::Action(body) => {
                 self.logical.entry(body.action_id.clone()).or_insert_with(|| id.clone());
-                self.actions.insert(id.clone(), Self::on_record(payload, &**body, admitted_at));
+                self.actions.insert(id.clone(), Self::on_record(payload, body, admitted_at));
             }
             Body::Evidence(body) => {
                 let binding = &body.target_binding;
@@ -341,16 +356,25 @@ impl View {
                     let entry = (binding.observation_version, body.evidence_id.clone());
                     self.observed.insert(binding.observation_sequence_ref.clone(), entry);
                 }
-                self.evidence.insert(body.evidence_id.clone(), Self::on_record(payload, &**body, admitted_at));
+                for obligation_id in &payload.envelope().obligation_ids {
+                    let streams = self.streams_of.entry(obligation_id.clone()).or_default();
+                    streams.insert(binding.observation_sequence_ref.clone());
+                }
+                self.evidence.insert(body.evidence_id.clone(), Self::on_record(payload, body, admitted_at));
             }
             Body::Adjudication(body) => {
-                self.adjudications.insert(body.adjudication_id.clone(), Self::on_record(payload, &**body, admitted_at));
-                if body.phase == Phase::SemanticCommit {
-                    self.endorsements.entry(body.subject.digest).or_default().push(body.adjudication_id.clone());
+                self.adjudications.insert(body.adjudication_id.clone(), Self::on_record(payload, body, admitted_at));
+                match body.phase {
+                    Phase::PreAction => &mut self.assessments,
+                    Phase::PostOutcome => return self.fold_stage(payload),
+                    Phase::SemanticCommit => &mut self.endorsements,
                 }
+                .entry(body.subject.digest)
+                .or_default()
+                .push(body.adjudication_id.clone());
             }
             Body::Delta(body) => {
-                self.deltas.insert(body.delta_id.clone(), Self::on_record(payload, &**body, admitted_at));
+                self.deltas.insert(body.delta_id.clone(), Self::on_record(payload, body, admitted_at));
             }
             Body::Briefcase(body) => self.fold_packet(payload, body, admitted_at),
             Body::Obligation(_) | Body::Route(_) | Body::Reentry(_) | Body::Handoff(_) => {}
@@ -376,7 +400,7 @@ impl View {
         }
     }
 
-    fn fold_packet(&mut self, payload: &Arc<Payload>, body: &Briefcase, admitted_at: &Timestamp) {
+    fn fold_packet(&mut self, payload: &Arc<Payload>, body: &Arc<Briefcase>, admitted_at: &Timestamp) {
         let evidence_version = closer_contracts::canonical::digest_of(&body.evidence_refs).unwrap_or(payload.content_digest());
         let packet = Packet {
             packet: Self::on_record(payload, body, admitted_at),
@@ -500,6 +524,7 @@ impl View {
         let intent_ref = ArtifactRef { id: id.into(), digest };
         self.unsettled.insert(streams::unsettled(&action.operation, &action.target), intent.attempt_id.clone());
         let attempt = Attempt { intent: intent.clone(), intent_ref, action, status: AttemptStatus::Intended, outcome: None };
+        self.attempts_of.entry(intent.logical_digest).or_default().push(intent.attempt_id.clone());
         self.attempts.insert(intent.attempt_id.clone(), attempt);
         Ok(())
     }

@@ -180,14 +180,8 @@ fn evidence_at_hand(view: &View, episode: &Episode) -> Vec<EvidenceId> {
     let cited = events
         .filter_map(|event_id| view.events.get(event_id))
         .flat_map(|event| event.body.evidence_refs.iter().map(|cited| EvidenceId::new(cited.id.as_str())));
-    let newest = view
-        .observed
-        .values()
-        .filter(|(_, id)| {
-            let about = view.evidence.get(id).map(|evidence| evidence.payload.envelope().obligation_ids.clone());
-            about.is_some_and(|obligations| obligations.contains(&episode.obligation_id))
-        })
-        .map(|(_, id)| id.clone());
+    let streams = view.streams_of.get(&episode.obligation_id).into_iter().flatten();
+    let newest = streams.filter_map(|stream| view.observed.get(stream)).map(|(_, id)| id.clone());
     let mut ids: Vec<EvidenceId> = cited.chain(newest).collect();
     ids.sort();
     ids.dedup();
@@ -357,7 +351,7 @@ fn objections(deciding: &Deciding<'_>, result: &WorkResult, payload: &Payload) -
         let reason = "no such work was issued to this participant";
         denials.push(Denial::new(Code::UnresolvedRef, CheckKind::Resolution, reason).of(&result.work_id));
     }
-    let answered = view.results.values().any(|known| known.body.work_id == result.work_id);
+    let answered = view.answered.contains_key(&result.work_id);
     if branch!("work.answered_before", answered) {
         denials.push(Denial::new(Code::Duplicate, CheckKind::Resolution, "the work has been answered").of(&result.work_id));
     }

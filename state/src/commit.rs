@@ -2,7 +2,7 @@
 
 use crate::accepted::is_invalidated;
 use crate::denied::{Denied, Divergence};
-use crate::derive::{DerivedChange, Duty, Reach, consequences, fold_derived};
+use crate::derive::{DerivedChange, Duty, Reach, consequences, fold_derived, untied};
 use crate::fold::{Cause, fold};
 use crate::guard::{self, Admission};
 use crate::state::State;
@@ -75,7 +75,13 @@ impl Derivation {
     /// At this time, with nothing verified.
     #[must_use]
     pub const fn at(now: Timestamp) -> Self {
-        Self { now, origins: Vec::new(), authorities: Vec::new(), closing: Vec::new(), urgent: None }
+        Self {
+            now,
+            origins: Vec::new(),
+            authorities: Vec::new(),
+            closing: Vec::new(),
+            urgent: None,
+        }
     }
 }
 
@@ -87,12 +93,15 @@ impl Derivation {
 /// `no_trigger`, `not_closable`, `not_restrictive`, `self_privilege`, `missing_deadline`.
 pub fn propose(state: &State, delta: Delta, derivation: &Derivation) -> Result<(Commit, State), Vec<Denied>> {
     guard::integrity(state, &delta).map_err(|denied| vec![denied])?;
-    let admission = Admission { delta: &delta, derivation };
+    let admission = Admission {
+        delta: &delta,
+        derivation,
+    };
     let cause = Cause::of(&delta, state.reference().version + 1);
     let mut next = state.clone();
     let mut denials = guard::whole(state, &admission);
     for change in changes(&delta) {
-        let folded = guard::change(&next, &change, &admission)
+        let folded = guard::change::check(&next, &change, &admission)
             .and_then(|()| fold(&mut next, &change, &cause).map_err(Denied::from));
         denials.extend(folded.err());
     }
@@ -101,7 +110,7 @@ pub fn propose(state: &State, delta: Delta, derivation: &Derivation) -> Result<(
         denials.sort_by_key(|denied| denied.code.precedence());
         return Err(denials);
     }
-    let derived = derive(&next, &delta, derivation);
+    let derived = derive(state, &next, &delta, derivation);
     derived
         .iter()
         .try_for_each(|change| fold_derived(&mut next, change, &cause))
@@ -116,10 +125,19 @@ pub(crate) fn changes(delta: &Delta) -> impl Iterator<Item = Cow<'_, Change>> {
     delta.changes.iter().map(Cow::Borrowed).chain(updates)
 }
 
-fn derive(next: &State, delta: &Delta, derivation: &Derivation) -> Vec<DerivedChange> {
-    let invalidated: Vec<Id> = delta.changes.iter().filter(|change| invalidates(change)).map(|c| c.subject().1).collect();
+fn derive(state: &State, next: &State, delta: &Delta, derivation: &Derivation) -> Vec<DerivedChange> {
+    let invalidated: Vec<Id> = delta
+        .changes
+        .iter()
+        .filter(|change| invalidates(change))
+        .map(|c| c.subject().1)
+        .collect();
     match delta.admission_path {
-        AdmissionPath::Ordinary => consequences(next, invalidated, Reach::Knowledge),
+        AdmissionPath::Ordinary => {
+            let mut derived = consequences(next, invalidated, Reach::Knowledge);
+            derived.extend(delta.changes.iter().flat_map(|change| untied(state, change)));
+            derived
+        }
         AdmissionPath::UrgentRestrictive => {
             let mut derived = consequences(next, invalidated, Reach::AuthorityOnly);
             derived.extend(derivation.urgent.as_ref().map(Duty::oblige));
@@ -163,7 +181,13 @@ pub(crate) fn state_ref(
     state_root: Digest,
 ) -> Result<StateRef, Fault> {
     let version = parent.map_or(0, |parent| parent.version + 1);
-    let digest = digest_of(&Chained { version, parent, proposal_digest, derived_digest, state_root })?;
+    let digest = digest_of(&Chained {
+        version,
+        parent,
+        proposal_digest,
+        derived_digest,
+        state_root,
+    })?;
     Ok(StateRef { version, digest })
 }
 
@@ -178,7 +202,18 @@ fn seal(
     let after = state_ref(Some(parent), delta.proposal_digest, derived_digest, state_root)?;
     next.set_reference(after);
     let version = after.version;
-    Ok((Commit { version, parent, delta, derived, derived_digest, state_root, after }, next))
+    Ok((
+        Commit {
+            version,
+            parent,
+            delta,
+            derived,
+            derived_digest,
+            state_root,
+            after,
+        },
+        next,
+    ))
 }
 
 /// Folds a recorded commit into the state before it and compares every digest it names.
@@ -193,18 +228,40 @@ pub fn apply(state: &State, commit: &Commit) -> Result<State, Divergence> {
     same(branch!("state.replay_parent", parent), Divergence::Parent { version })?;
     let proposal = commit.delta.compute_proposal_digest().map_err(fold_fault)?;
     let proposed = proposal == commit.delta.proposal_digest;
-    same(branch!("state.replay_proposal", proposed), Divergence::Proposal { version })?;
+    same(
+        branch!("state.replay_proposal", proposed),
+        Divergence::Proposal { version },
+    )?;
     let derived = digest_of(&commit.derived).map_err(fold_fault)? == commit.derived_digest;
-    same(branch!("state.replay_derived", derived), Divergence::Derived { version })?;
+    same(
+        branch!("state.replay_derived", derived),
+        Divergence::Derived { version },
+    )?;
     let cause = Cause::of(&commit.delta, version);
     let mut next = state.clone();
-    changes(&commit.delta).try_for_each(|change| fold(&mut next, &change, &cause)).map_err(fold_fault)?;
-    commit.derived.iter().try_for_each(|change| fold_derived(&mut next, change, &cause)).map_err(fold_fault)?;
-    same(branch!("state.replay_root", next.root() == commit.state_root), Divergence::Root { version })?;
-    let after =
-        state_ref(Some(commit.parent), commit.delta.proposal_digest, commit.derived_digest, commit.state_root)
-            .map_err(fold_fault)?;
-    same(branch!("state.replay_after", after == commit.after), Divergence::After { version })?;
+    changes(&commit.delta)
+        .try_for_each(|change| fold(&mut next, &change, &cause))
+        .map_err(fold_fault)?;
+    commit
+        .derived
+        .iter()
+        .try_for_each(|change| fold_derived(&mut next, change, &cause))
+        .map_err(fold_fault)?;
+    same(
+        branch!("state.replay_root", next.root() == commit.state_root),
+        Divergence::Root { version },
+    )?;
+    let after = state_ref(
+        Some(commit.parent),
+        commit.delta.proposal_digest,
+        commit.derived_digest,
+        commit.state_root,
+    )
+    .map_err(fold_fault)?;
+    same(
+        branch!("state.replay_after", after == commit.after),
+        Divergence::After { version },
+    )?;
     next.set_reference(after);
     Ok(next)
 }
@@ -218,7 +275,11 @@ pub fn touched(commit: &Commit) -> Vec<(ItemKind, Id)> {
         touched.insert(change.subject());
     }
     let mut triggers = |reentries: &[Reentry]| {
-        touched.extend(reentries.iter().map(|reentry| (ItemKind::Reentry, (&reentry.reentry_id).into())));
+        touched.extend(
+            reentries
+                .iter()
+                .map(|reentry| (ItemKind::Reentry, (&reentry.reentry_id).into())),
+        );
     };
     for change in &commit.delta.changes {
         if let Change::AdmitObligation { reentries, .. } | Change::SetTriggers { reentries, .. } = change {
@@ -237,7 +298,9 @@ pub fn touched(commit: &Commit) -> Vec<(ItemKind, Id)> {
 #[must_use]
 pub fn restricted_scopes(commit: &Commit) -> Vec<AffectedScope> {
     let scope = |change: &Change| {
-        let Change::SuspendEligibility { restriction } = change else { return None };
+        let Change::SuspendEligibility { restriction } = change else {
+            return None;
+        };
         Some(restriction.affected_scope.clone())
     };
     commit.delta.changes.iter().filter_map(scope).collect()
@@ -246,7 +309,10 @@ pub fn restricted_scopes(commit: &Commit) -> Vec<AffectedScope> {
 /// The propositions that the commit's claims and support relations are about, sorted, without repeats.
 #[must_use]
 pub fn propositions(delta: &Delta) -> Vec<PropositionId> {
-    let relations = delta.support_relations.iter().map(|relation| relation.proposition_id.clone());
+    let relations = delta
+        .support_relations
+        .iter()
+        .map(|relation| relation.proposition_id.clone());
     let mut found: BTreeSet<PropositionId> = relations.collect();
     for change in &delta.changes {
         if let Change::Add { item } | Change::Revise { item, .. } = change

@@ -7,6 +7,7 @@ use crate::accepted::is_invalidated;
 use crate::fold::{Cause, arm, revoke, set_standing};
 use crate::state::State;
 use closer_contracts::branch;
+use closer_contracts::delta::Change;
 use closer_contracts::id::{ActorId, GrantId, Id, Key, ObligationId, PolicyId, ReentryId, Text};
 use closer_contracts::item::{Item, ItemKind, Standing};
 use closer_contracts::obligation::{Condition, Gap, Obligation, ObligationStatus, Origin};
@@ -36,13 +37,14 @@ pub enum DerivedChange {
         /// The grant it was delegated from.
         premise: GrantId,
     },
-    /// An item that rests on what was invalidated, unchanged but to be looked at again. An obligation becomes eligible.
+    /// An item that rests on what was invalidated, or that no longer rests on what it did: unchanged, but to be looked at
+    /// again. An obligation becomes eligible.
     Reconsider {
         /// The item's kind.
         kind: ItemKind,
         /// The item.
         id: Id,
-        /// The premise that went.
+        /// The premise that went, or from which it was untied.
         premise: Id,
     },
     /// The duty to reconcile an urgent restriction, from the profile's standing requirement (DEC-30).
@@ -100,7 +102,9 @@ pub(crate) fn consequences(state: &State, invalidated: Vec<Id>, reach: Reach) ->
     }
     let mut derived = Vec::new();
     while let Some(premise) = queue.pop_front() {
-        let watchers = state.obligations_watching_item(&premise).map(|obligation| Id::from(&obligation.obligation_id));
+        let watchers = state
+            .obligations_watching_item(&premise)
+            .map(|obligation| Id::from(&obligation.obligation_id));
         let dependents = state.dependents_of(&premise).cloned();
         for dependent in dependents.chain(watchers).collect::<Vec<_>>() {
             for accepted in state.locate(&dependent) {
@@ -118,23 +122,25 @@ pub(crate) fn consequences(state: &State, invalidated: Vec<Id>, reach: Reach) ->
 }
 
 const fn invalidates(change: &Option<DerivedChange>) -> bool {
-    matches!(change, Some(DerivedChange::Suspend { .. } | DerivedChange::RevokeDelegate { .. }))
+    matches!(
+        change,
+        Some(DerivedChange::Suspend { .. } | DerivedChange::RevokeDelegate { .. })
+    )
 }
 
 fn consequence(state: &State, item: &Item, premise: &Id, reach: Reach) -> Option<DerivedChange> {
     let (kind, id, premise) = (item.kind(), item.id(), premise.clone());
     match item {
         item if is_invalidated(item) => None,
-        Item::Claim(_) | Item::Method(_)
-            if branch!("state.cascade_reaches_knowledge", reach == Reach::Knowledge) =>
-        {
+        Item::Claim(_) | Item::Method(_) if branch!("state.cascade_reaches_knowledge", reach == Reach::Knowledge) => {
             Some(DerivedChange::Suspend { kind, id, premise })
         }
-        Item::Grant(grant)
-            if branch!("state.delegate_falls", state.item(ItemKind::Grant, &premise).is_some()) =>
-        {
+        Item::Grant(grant) if branch!("state.delegate_falls", state.item(ItemKind::Grant, &premise).is_some()) => {
             let premise = GrantId::new(premise.as_str());
-            Some(DerivedChange::RevokeDelegate { grant_id: grant.grant_id.clone(), premise })
+            Some(DerivedChange::RevokeDelegate {
+                grant_id: grant.grant_id.clone(),
+                premise,
+            })
         }
         Item::Claim(_)
         | Item::Method(_)
@@ -154,6 +160,38 @@ fn consequence(state: &State, item: &Item, premise: &Id, reach: Reach) -> Option
         | Item::Appointment(_)
         | Item::Profile(_) => Some(DerivedChange::Reconsider { kind, id, premise }),
     }
+}
+
+/// What a change unties: a removed dependency, or a premise that a method no longer names. Judged against the state
+/// before the change, so that the commit itself says which ties are gone.
+pub(crate) fn untied(state: &State, change: &Change) -> Vec<DerivedChange> {
+    let mut ties: Vec<(Id, Id)> = Vec::new();
+    if let Change::RemoveDependency { dependency_id } = change
+        && let Some(tie) = state.dependency(dependency_id)
+    {
+        ties.push((tie.dependent.clone(), tie.premise.clone()));
+    }
+    if let Change::Revise { item, .. } = change
+        && let Item::Method(new) = &**item
+        && let Some(old) = state.method(&new.method_id)
+    {
+        let gone = old
+            .dependencies
+            .iter()
+            .filter(|premise| !new.dependencies.contains(premise));
+        ties.extend(gone.map(|premise| ((&new.method_id).into(), premise.clone())));
+    }
+    let named = |(id, premise): &(Id, Id)| {
+        let found = state.locate(id).map(|accepted| accepted.item.kind());
+        found
+            .map(|kind| DerivedChange::Reconsider {
+                kind,
+                id: id.clone(),
+                premise: premise.clone(),
+            })
+            .collect::<Vec<_>>()
+    };
+    ties.iter().flat_map(named).collect()
 }
 
 /// What the protocol hands over for the duty to reconcile an urgent commit: fresh ids, the deadline and who answers.
@@ -188,7 +226,9 @@ impl Duty {
         let reentry = Reentry {
             reentry_id: self.reentry_id.clone(),
             obligation_id: self.obligation_id.clone(),
-            predicate: TypedPredicate::TimeReached(TimeReached { at: self.due_at.clone() }),
+            predicate: TypedPredicate::TimeReached(TimeReached {
+                at: self.due_at.clone(),
+            }),
             event_sources: Vec::new(),
             eligible_work: vec![Key::from("reconciliation")],
             resource_posture: Amounts::default(),
@@ -202,7 +242,10 @@ impl Duty {
             obligation_id: self.obligation_id.clone(),
             origin: Origin::Commit(self.origin.clone()),
             scope: self.scope.clone(),
-            gap: Gap { text: self.text.clone(), propositions: vec![self.condition.proposition.clone()] },
+            gap: Gap {
+                text: self.text.clone(),
+                propositions: vec![self.condition.proposition.clone()],
+            },
             resolution_conditions: vec![self.condition.clone()],
             dependencies: Vec::new(),
             status: ObligationStatus::Active,
@@ -213,6 +256,9 @@ impl Duty {
             trigger_gap: None,
             extensions: None,
         };
-        DerivedChange::Oblige { obligation: Box::new(obligation), reentries: vec![reentry] }
+        DerivedChange::Oblige {
+            obligation: Box::new(obligation),
+            reentries: vec![reentry],
+        }
     }
 }

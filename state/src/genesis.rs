@@ -2,7 +2,7 @@
 
 use crate::commit::state_ref;
 use crate::denied::{Denied, Divergence};
-use crate::guard;
+use crate::guard::change;
 use crate::state::State;
 use closer_contracts::canonical::{digest_of, from_value, read_value, to_bytes};
 use closer_contracts::item::{Item, ItemKind};
@@ -73,13 +73,17 @@ pub fn genesis(profile: Profile, items: Vec<Item>) -> Result<(Genesis, State), F
     }
     // What is founded is checked against all of it: a claim may stand before the rule it cites.
     for item in &items {
-        guard::content(&state, item).and_then(|()| guard::ends(&state, item)).map_err(|denied| fault(denied, item))?;
+        change::content(&state, item)
+            .and_then(|()| change::ends(&state, item))
+            .map_err(|denied| fault(denied, item))?;
     }
     seal(items)
 }
 
 fn fault(denied: Denied, item: &Item) -> Fault {
-    let place = denied.offending.map_or_else(String::new, |offending| offending.to_string());
+    let place = denied
+        .offending
+        .map_or_else(String::new, |offending| offending.to_string());
     let fault = Fault::new(denied.code, denied.reason.to_string());
     match place.is_empty() {
         true => fault.within(item.id()),
@@ -106,8 +110,10 @@ fn admissible(state: &State, item: &Item) -> Result<(), Denied> {
         | ItemKind::Appointment
         | ItemKind::Profile => true,
     };
-    crate::denied::demand(founded, || Denied::schema(&item.id(), &format!("a {} is admitted by a commit", item.kind())))?;
-    guard::is_fresh(state, item.kind(), &item.id())
+    crate::denied::demand(founded, || {
+        Denied::schema(&item.id(), &format!("a {} is admitted by a commit", item.kind()))
+    })?;
+    change::is_fresh(state, item.kind(), &item.id())
 }
 
 fn seal(items: Vec<Item>) -> Result<(Genesis, State), Fault> {
@@ -118,5 +124,13 @@ fn seal(items: Vec<Item>) -> Result<(Genesis, State), Fault> {
     let state_root = state.root();
     let after = state_ref(None, items_digest, derived_digest, state_root)?;
     state.set_reference(after);
-    Ok((Genesis { items, items_digest, state_root, after }, state))
+    Ok((
+        Genesis {
+            items,
+            items_digest,
+            state_root,
+            after,
+        },
+        state,
+    ))
 }

@@ -15,7 +15,6 @@ pub mod denied;
 pub mod derive;
 mod fold;
 mod guard;
-mod guard_obligation;
 mod trigger;
 
 pub mod commit;

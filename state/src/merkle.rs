@@ -14,7 +14,11 @@ use std::sync::{Arc, OnceLock};
 type Path = [u8; 32];
 
 fn path_of(kind: ItemKind, id: &Id) -> Path {
-    *hash_parts("closer.merkle.key.v1", &[kind.as_str().as_bytes(), id.as_str().as_bytes()]).raw()
+    *hash_parts(
+        "closer.merkle.key.v1",
+        &[kind.as_str().as_bytes(), id.as_str().as_bytes()],
+    )
+    .raw()
 }
 
 /// The bit of a path, counted from its most significant one.
@@ -25,7 +29,11 @@ fn is_right(path: &Path, bit: u8) -> bool {
 
 /// The first bit in which two paths differ.
 fn first_difference(a: &Path, b: &Path) -> Option<u8> {
-    let (at, x, y) = a.iter().zip(b).zip(0u8..).find_map(|((x, y), at)| (x != y).then_some((at, x, y)))?;
+    let (at, x, y) = a
+        .iter()
+        .zip(b)
+        .zip(0u8..)
+        .find_map(|((x, y), at)| (x != y).then_some((at, x, y)))?;
     u8::try_from(u32::from(at) * 8 + (x ^ y).leading_zeros()).ok()
 }
 
@@ -52,7 +60,10 @@ struct Node {
 
 impl Node {
     fn new(shape: Shape) -> Arc<Self> {
-        Arc::new(Self { shape, hash: OnceLock::new() })
+        Arc::new(Self {
+            shape,
+            hash: OnceLock::new(),
+        })
     }
 
     fn branch(bit: u8, left: Arc<Self>, right: Arc<Self>) -> Arc<Self> {
@@ -94,7 +105,9 @@ impl Node {
 
     /// This tree without the leaf that the path leads to; a branch with one child is replaced by it.
     fn without(&self, path: &Path) -> Option<Arc<Self>> {
-        let Shape::Branch { bit, left, right } = &self.shape else { return None };
+        let Shape::Branch { bit, left, right } = &self.shape else {
+            return None;
+        };
         let (child, sibling, goes_right) = match is_right(path, *bit) {
             true => (right, left, true),
             false => (left, right, false),
@@ -160,7 +173,10 @@ impl Merkle {
                 true => (right, left),
                 false => (left, right),
             };
-            steps.push(Step { bit: *bit, sibling: sibling.hash() });
+            steps.push(Step {
+                bit: *bit,
+                sibling: sibling.hash(),
+            });
             node = child;
         }
         steps.reverse();
@@ -192,12 +208,13 @@ impl Proof {
     pub fn verify(&self, root: &Digest, kind: ItemKind, id: &Id, value: &Digest) -> bool {
         let path = path_of(kind, id);
         let rises = self.steps.is_sorted_by(|deeper, upper| deeper.bit > upper.bit);
-        let reached = self.steps.iter().fold(hash_leaf(&path, value), |hash, step| {
-            match is_right(&path, step.bit) {
+        let reached = self
+            .steps
+            .iter()
+            .fold(hash_leaf(&path, value), |hash, step| match is_right(&path, step.bit) {
                 true => hash_branch(step.bit, &step.sibling, &hash),
                 false => hash_branch(step.bit, &hash, &step.sibling),
-            }
-        });
+            });
         rises && reached == *root
     }
 }

@@ -34,13 +34,16 @@ pub struct ReceiptFacts {
 /// `missing_endorsement` for an ordinary commit without adjudications; `schema_invalid` for urgent details on the wrong
 /// path; `unresolved_ref` when the duty to reconcile is not an open obligation, or no profile is in force.
 pub fn receipt(commit: &Commit, after: &State, facts: ReceiptFacts) -> Result<CommitReceipt, Fault> {
-    let profile = after.profile().ok_or_else(|| {
-        Fault::new(RefusalCode::UnresolvedRef, "no profile is in force").within("profile_ref")
-    })?;
+    let profile = after
+        .profile()
+        .ok_or_else(|| Fault::new(RefusalCode::UnresolvedRef, "no profile is in force").within("profile_ref"))?;
     if let Some(details) = &facts.urgent_details {
         let duty = after.obligation(&details.reconciliation_obligation_id);
         if !branch!("state.duty_is_open", duty.is_some_and(|duty| duty.status.is_open())) {
-            let fault = Fault::new(RefusalCode::UnresolvedRef, "the duty to reconcile is not an open obligation");
+            let fault = Fault::new(
+                RefusalCode::UnresolvedRef,
+                "the duty to reconcile is not an open obligation",
+            );
             return Err(fault.within("reconciliation_obligation_id").within("urgent_details"));
         }
     }
@@ -56,7 +59,10 @@ pub fn receipt(commit: &Commit, after: &State, facts: ReceiptFacts) -> Result<Co
         committed_at: facts.committed_at,
         invalidated_dependencies: invalidated(commit)?,
         urgent_details: facts.urgent_details,
-        profile_ref: VersionedRef { id: (&profile.profile_id).into(), version: profile.version },
+        profile_ref: VersionedRef {
+            id: (&profile.profile_id).into(),
+            version: profile.version,
+        },
     };
     receipt.check()?;
     Ok(receipt)
@@ -77,7 +83,12 @@ pub fn invalidated(commit: &Commit) -> Result<InvalidatedDependencies, Fault> {
     let mut items: Vec<InvalidatedItem> = commit.derived.iter().filter_map(listed).collect();
     let (total, list_digest) = (items.len(), digest_of(&items)?);
     items.truncate(INVALIDATED_PAGE_ITEMS);
-    Ok(InvalidatedDependencies { complete: items.len() == total, total: total as u64, list_digest, items })
+    Ok(InvalidatedDependencies {
+        complete: items.len() == total,
+        total: total as u64,
+        list_digest,
+        items,
+    })
 }
 
 /// Whether each receipt begins where the one before it ended, one for every version.
@@ -90,7 +101,9 @@ pub fn verify_chain<'a>(receipts: impl IntoIterator<Item = &'a CommitReceipt>) -
         let continues = previous.is_none_or(|previous| previous.after_state == receipt.before_state);
         let rises = receipt.after_state.version == receipt.before_state.version + 1;
         if !branch!("state.receipts_chain", continues && rises) {
-            return Err(Divergence::Chain { receipt: receipt.receipt_id.to_string() });
+            return Err(Divergence::Chain {
+                receipt: receipt.receipt_id.to_string(),
+            });
         }
         previous = Some(receipt);
     }

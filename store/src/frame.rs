@@ -319,21 +319,48 @@ pub(crate) fn check(header: &BatchHeader, batch: &[u8], before: Option<Digest>) 
     }
 }
 
-/// Reads the frame headers of a batch.
-pub(crate) fn decode_frames(header: &BatchHeader, heads: &[u8]) -> Option<Vec<Frame>> {
-    let mut take = Take(heads.get(..header.heads_bytes as usize)?);
-    let mut frames = Vec::with_capacity(header.records.min(1024) as usize);
-    let mut body_at = BATCH_HEADER_BYTES + header.heads_bytes as usize;
-    for _ in 0..header.records {
-        let frame = decode_frame(&mut take, body_at)?;
-        body_at += frame.body_bytes;
-        frames.push(frame);
-    }
-    let bodies_bytes = body_at - BATCH_HEADER_BYTES - header.heads_bytes as usize;
-    (take.0.is_empty() && bodies_bytes == header.bodies_bytes as usize).then_some(frames)
+/// One frame header where it lies, nothing copied.
+pub(crate) struct FrameView<'a> {
+    pub(crate) kind: RecordKind,
+    custody: CustodyClass,
+    id: &'a str,
+    time: &'a str,
+    body_digest: Digest,
+    pub(crate) links: Vec<LinkView<'a>>,
+    pub(crate) claims: Vec<(&'a str, Digest)>,
+    body_at: usize,
+    body_bytes: usize,
 }
 
-fn decode_frame(take: &mut Take<'_>, body_at: usize) -> Option<Frame> {
+/// One link where it lies.
+pub(crate) struct LinkView<'a> {
+    pub(crate) stream: &'a str,
+    position: Position,
+    before: Cursor,
+    previous: Option<Digest>,
+}
+
+/// Shows the frame headers of a batch one by one; `None` if they do not add up.
+pub(crate) fn view_frames<'a>(header: &BatchHeader, heads: &'a [u8], mut each: impl FnMut(FrameView<'a>)) -> Option<()> {
+    let mut take = Take(heads.get(..header.heads_bytes as usize)?);
+    let bodies_at = BATCH_HEADER_BYTES + header.heads_bytes as usize;
+    let mut body_at = bodies_at;
+    for _ in 0..header.records {
+        let frame = view_frame(&mut take, body_at)?;
+        body_at += frame.body_bytes;
+        each(frame);
+    }
+    (take.0.is_empty() && body_at - bodies_at == header.bodies_bytes as usize).then_some(())
+}
+
+/// Reads the frame headers of a batch.
+pub(crate) fn decode_frames(header: &BatchHeader, heads: &[u8]) -> Option<Vec<Frame>> {
+    let mut frames = Vec::with_capacity(header.records.min(1024) as usize);
+    view_frames(header, heads, |view| frames.push(view.to_frame()))?;
+    frames.into_iter().collect()
+}
+
+fn view_frame<'a>(take: &mut Take<'a>, body_at: usize) -> Option<FrameView<'a>> {
     let frame_bytes = take.u32()? as usize;
     let mut take = Take(take.bytes(frame_bytes.checked_sub(4)?)?);
     let body_bytes = take.u32()? as usize;
@@ -343,28 +370,54 @@ fn decode_frame(take: &mut Take<'_>, body_at: usize) -> Option<Frame> {
     let (id_bytes, time_bytes, links, claims) = (take.u16()?, take.u16()?, take.u16()?, take.u16()?);
     let _ = take.u16()?;
     let body_digest = take.digest()?;
-    let id = take.text(id_bytes.into())?.to_owned();
-    let admitted_at = Timestamp::parse(take.text(time_bytes.into())?).ok()?;
-    let mut previous = Vec::with_capacity(links.into());
+    let id = take.text(id_bytes.into())?;
+    let time = take.text(time_bytes.into())?;
     let links = (0..links)
         .map(|_| {
             let (stream_bytes, continues) = (take.u16()?, take.u16()?);
-            let position = Position(take.u64()?);
-            previous.push(Cursor(take.u64()?));
+            let (position, before) = (Position(take.u64()?), Cursor(take.u64()?));
             let digest = take.digest()?;
-            let stream = StreamId::new(take.text(stream_bytes.into())?);
-            Some(Link { stream, position, previous: (continues == 1).then_some(digest) })
+            let stream = take.text(stream_bytes.into())?;
+            Some(LinkView { stream, position, before, previous: (continues == 1).then_some(digest) })
         })
         .collect::<Option<Vec<_>>>()?;
     let claims = (0..claims)
         .map(|_| {
             let key_bytes = take.u16()?;
             let digest = take.digest()?;
-            Some(Claim { key: ClaimKey::new(take.text(key_bytes.into())?), digest })
+            Some((take.text(key_bytes.into())?, digest))
         })
         .collect::<Option<Vec<_>>>()?;
-    let record = Record { kind, id, admitted_at, custody, links, claims, body_digest, body: None };
-    take.0.is_empty().then_some(Frame { record, previous, body_at, body_bytes })
+    let frame = FrameView { kind, custody, id, time, body_digest, links, claims, body_at, body_bytes };
+    take.0.is_empty().then_some(frame)
+}
+
+impl FrameView<'_> {
+    /// The frame on its own; `None` if its time is none.
+    fn to_frame(&self) -> Option<Frame> {
+        let link = |link: &LinkView<'_>| Link {
+            stream: StreamId::new(link.stream),
+            position: link.position,
+            previous: link.previous,
+        };
+        let record = Record {
+            kind: self.kind,
+            id: self.id.to_owned(),
+            admitted_at: Timestamp::parse(self.time).ok()?,
+            custody: self.custody,
+            links: self.links.iter().map(link).collect(),
+            claims: self.claims.iter().map(|(key, digest)| Claim { key: ClaimKey::new(*key), digest: *digest }).collect(),
+            body_digest: self.body_digest,
+            body: None,
+        };
+        let previous = self.links.iter().map(|link| link.before).collect();
+        Some(Frame { record, previous, body_at: self.body_at, body_bytes: self.body_bytes })
+    }
+
+    /// Whether the body's bytes within the whole batch are what the frame says.
+    pub(crate) fn body_fits(&self, batch: &[u8]) -> bool {
+        batch.get(self.body_at..self.body_at + self.body_bytes).is_some_and(|body| Digest::of(body) == self.body_digest)
+    }
 }
 
 impl Frame {

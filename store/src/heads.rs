@@ -3,6 +3,7 @@
 //! Hot entries carry names and values: pending appends and whatever was touched lately. Cold entries are fingerprints
 //! that lead to the record in the log; they prove absence, and 24 bytes suffice for each.
 
+use crate::frame::FrameView;
 use crate::segment::{Fingerprint, claim_fingerprint, stream_fingerprint};
 use closer_contracts::Digest;
 use closer_contracts::record::{ClaimKey, Cursor, Head, Record, StreamId};
@@ -54,6 +55,12 @@ pub(crate) struct NewPrints {
 }
 
 impl NewPrints {
+    /// Adds the fingerprints of one frame.
+    pub(crate) fn add_view(&mut self, cursor: Cursor, frame: &FrameView<'_>) {
+        self.claims.extend(frame.claims.iter().map(|(key, _)| (claim_fingerprint(key), cursor)));
+        self.heads.extend(frame.links.iter().map(|link| (stream_fingerprint(link.stream), cursor)));
+    }
+
     /// Adds the fingerprints of records from `first` on.
     pub(crate) fn add(&mut self, first: Cursor, records: &[Record]) {
         for (cursor, record) in (first.0..).map(Cursor).zip(records) {

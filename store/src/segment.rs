@@ -2,7 +2,7 @@
 
 use crate::disk::{DiskFile, read_full};
 use crate::error::{Corruption, StoreError};
-use crate::frame::{self, ALIGNMENT, BATCH_HEADER_BYTES, BATCH_MAGIC, BatchHeader, Frame, Take};
+use crate::frame::{self, ALIGNMENT, BATCH_HEADER_BYTES, BATCH_MAGIC, BatchHeader, Frame, FrameView, Take};
 use closer_contracts::Digest;
 use closer_contracts::record::{Cursor, Epoch};
 use std::sync::Arc;
@@ -219,7 +219,12 @@ pub(crate) struct Batch<'a> {
     pub(crate) bytes: &'a [u8],
 }
 
-impl Batch<'_> {
+impl<'a> Batch<'a> {
+    /// Shows the records' frame headers where they lie; `None` if they do not add up.
+    pub(crate) fn view(&self, each: impl FnMut(FrameView<'a>)) -> Option<()> {
+        frame::view_frames(&self.header, self.bytes.get(BATCH_HEADER_BYTES..)?, each)
+    }
+
     /// The records' frame headers.
     pub(crate) fn frames(&self) -> Option<Vec<Frame>> {
         frame::decode_frames(&self.header, self.bytes.get(BATCH_HEADER_BYTES..)?)
@@ -322,31 +327,53 @@ impl Batches {
         Ok(Found::Batch(Batch { header, offset, bytes }))
     }
 
-    /// Looks beyond a damaged batch, the one of this `sequence`: the highest watermark of any later batch header that
-    /// still fits, or `None` if there is none.
-    pub(crate) fn watermark_beyond(mut self, sequence: u64) -> std::io::Result<Option<u64>> {
-        let mut highest = None;
-        self.offset += ALIGNMENT as u64;
-        while self.offset + (BATCH_HEADER_BYTES as u64) <= self.end {
+    /// Looks beyond the end, or beyond a damaged batch, at which the batch of this `sequence` was due.
+    pub(crate) fn beyond(mut self, sequence: u64) -> std::io::Result<Beyond> {
+        let mut beyond = Beyond { watermark: 0, zero: true };
+        while self.offset < self.end {
             self.fill(READ_BYTES)?;
             let from = usize::try_from(self.offset - self.buffer_at).unwrap_or(usize::MAX);
             let window = self.buffer.get(from..).unwrap_or_default();
-            if window.len() < BATCH_HEADER_BYTES {
+            // Candidates start in the blocks of this window; a header may reach beyond it, so the last stay for the next.
+            let last = window.len() as u64 + self.offset >= self.end;
+            let usable = if last { window.len() } else { window.len().saturating_sub(ZERO_BLOCK_BYTES) };
+            let usable = usable - usable % ALIGNMENT;
+            if usable == 0 {
                 break;
             }
-            let mut passed = 0;
-            for at in (0..=window.len() - BATCH_HEADER_BYTES).step_by(ALIGNMENT) {
-                let candidate = window.get(at..).unwrap_or_default();
-                passed = at + ALIGNMENT;
-                if candidate.first_chunk() == Some(&BATCH_MAGIC.to_le_bytes())
-                    && let Some(header) = frame::decode_header(candidate)
-                    && header.sequence > sequence
-                {
-                    highest = highest.max(Some(header.watermark));
+            for block in (0..usable).step_by(ZERO_BLOCK_BYTES) {
+                let end = (block + ZERO_BLOCK_BYTES).min(usable);
+                if is_zero(window.get(block..end).unwrap_or_default()) {
+                    continue;
+                }
+                beyond.zero = false;
+                for at in (block..end).step_by(ALIGNMENT) {
+                    let candidate = window.get(at..).unwrap_or_default();
+                    if candidate.first_chunk() == Some(&BATCH_MAGIC.to_le_bytes())
+                        && let Some(header) = frame::decode_header(candidate)
+                        && header.sequence > sequence
+                    {
+                        beyond.watermark = beyond.watermark.max(header.watermark);
+                    }
                 }
             }
-            self.offset += passed as u64;
+            self.offset += usable as u64;
         }
-        Ok(highest)
+        Ok(beyond)
     }
+}
+
+/// What lies beyond the last batch that fits.
+pub(crate) struct Beyond {
+    /// The highest watermark of any later batch header; zero if there is none.
+    pub(crate) watermark: u64,
+    /// There is nothing but zeros.
+    pub(crate) zero: bool,
+}
+
+const ZERO_BLOCK_BYTES: usize = 4096;
+
+/// Whether all bytes are zero, a block at a time.
+fn is_zero(bytes: &[u8]) -> bool {
+    bytes.chunks(256).all(|block| block.iter().fold(0, |all, byte| all | byte) == 0)
 }

@@ -8,7 +8,7 @@ use anyhow::{Context, Result};
 use crate::cargo::{Findings, Metadata, metadata};
 
 /// Who may use whom. Members that are not named may use nothing of ours.
-const ARROWS: [(&str, &[&str]); 10] = [
+const ARROWS: [(&str, &[&str]); 11] = [
     ("closer-contracts", &[]),
     ("closer-state", &["contracts"]),
     ("closer-monitor", &["contracts", "state"]),
@@ -31,6 +31,18 @@ const ARROWS: [(&str, &[&str]); 10] = [
             "adapters",
             "actors",
             "scenarios",
+        ],
+    ),
+    (
+        "closer-bench",
+        &[
+            "contracts",
+            "state",
+            "monitor",
+            "protocol",
+            "store",
+            "adapters",
+            "actors",
         ],
     ),
     (

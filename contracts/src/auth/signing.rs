@@ -87,7 +87,9 @@ fn from_hex<const BYTES: usize>(text: &Key) -> Result<[u8; BYTES], Fault> {
     let lowercase = !text.as_str().bytes().any(|b| b.is_ascii_uppercase());
     match lowercase && hex::decode_to_slice(text.as_str(), &mut bytes).is_ok() {
         true => Ok(bytes),
-        false => Err(Fault::schema(format!("{BYTES} bytes in lowercase hexadecimal are needed"))),
+        false => Err(Fault::schema(format!(
+            "{BYTES} bytes in lowercase hexadecimal are needed"
+        ))),
     }
 }
 

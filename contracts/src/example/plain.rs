@@ -1,4 +1,4 @@
-//! Contracts whose fields are free of each other: their parts are valid as they are.
+//! Contracts whose parts are valid as they are.
 
 use super::{Example, Extent, Parts};
 
@@ -20,9 +20,9 @@ plain! {
     route { CapabilityContractRef, RoleAssignment, CapabilityGap, Route }
     work {
         Question, Proposition, ProposedClaim, Expectation, ActionProposal, ValidAt, EvidenceRelation, Objection,
-        Unresolved, WorkResult,
+        Unresolved, Work, WorkResult,
     }
-    evidence { TargetBinding, Readback }
+    evidence { Evidence, TargetBinding, Readback }
     adjudication { RolePosition, Dissent }
     delta { AuthorityRef }
     reentry {

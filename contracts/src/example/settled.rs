@@ -7,18 +7,16 @@ use crate::audit::{CommitReceipt, Declaration, DisclosureIncident, Grant, Revoca
 use crate::briefcase::Briefcase;
 use crate::delta::{AdmissionPath, Delta};
 use crate::event::{MatchOutcome, MatchReceipt};
-use crate::evidence::Evidence;
 use crate::item::{Appointment, Method, OperationEntry, SigningKeyEntry};
 use crate::obligation::Obligation;
 use crate::reentry::{All, Any, TypedPredicate};
 use crate::refs::{EvidenceSnapshot, SubjectType, TypedRef};
-use crate::work::{ContextItem, Postcondition, StopCondition, Work};
+use crate::work::{ContextItem, Postcondition, StopCondition};
 
 macro_rules! settled {
     ($($name:ident, $part:ident, $extent:ident => $rules:block)+) => {$(
         impl Example for $name {
             fn example($extent: Extent) -> Self {
-                #[allow(unused_mut, reason = "some rules build the value anew")]
                 let mut $part = Self::parts($extent);
                 $rules
                 $part
@@ -41,7 +39,6 @@ settled! {
         stop.calls_max = stop.calls_max.max(1);
         stop.time_ms_max = stop.time_ms_max.max(1);
     }
-    Work, work, _extent => {}
     ContextItem, item, _extent => {
         item.reference.digest = crate::canonical::digest_of(&item.content).expect("a digest");
     }
@@ -60,7 +57,6 @@ settled! {
     Action, action, _extent => {
         action.logical_digest = action.compute_logical_digest().expect("a digest");
     }
-    Evidence, _evidence, _extent => {}
     MatchReceipt, receipt, extent => {
         receipt.outcome = match extent {
             Extent::Minimal => MatchOutcome::Unmatched,
@@ -123,14 +119,13 @@ settled! {
     OperationEntry, entry, _extent => {
         entry.contract_digest = crate::canonical::digest_of(&entry.contract).expect("a digest");
     }
-    SigningKeyEntry, entry, extent => {
+    SigningKeyEntry, entry, _extent => {
         let public = values::signing_key().verifying_key();
         entry = Self {
             revoked_at: entry.revoked_at,
             compromised: entry.compromised,
             ..Self::of(&public, entry.signing_scope, Example::example(Extent::Minimal)..Example::example(Extent::Bound))
         };
-        let _ = extent;
     }
     Appointment, appointment, _extent => {
         appointment.independent_owner = "owner-1".into();

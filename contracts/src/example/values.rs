@@ -208,7 +208,9 @@ pub fn changes(extent: Extent) -> Vec<Change> {
     let obligation_id: crate::id::ObligationId = Example::example(extent);
     let reason: crate::id::Text = Example::example(extent);
     vec![
-        Change::Add { item: Example::example(extent) },
+        Change::Add {
+            item: Example::example(extent),
+        },
         Change::Revise {
             item: Box::new(Item::Claim(Example::example(extent))),
             replaces: Example::example(extent),
@@ -250,9 +252,15 @@ pub fn changes(extent: Extent) -> Vec<Change> {
             obligation_id,
             responsible_owner: Example::example(extent),
         },
-        Change::AddDependency { dependency: Example::example(extent) },
-        Change::RemoveDependency { dependency_id: Example::example(extent) },
-        Change::SuspendEligibility { restriction: Example::example(extent) },
+        Change::AddDependency {
+            dependency: Example::example(extent),
+        },
+        Change::RemoveDependency {
+            dependency_id: Example::example(extent),
+        },
+        Change::SuspendEligibility {
+            restriction: Example::example(extent),
+        },
         Change::LiftRestriction {
             restriction_id: Example::example(extent),
             urgent_receipt: Example::example(extent),

@@ -41,13 +41,19 @@ impl World {
             actor_id: ActorId::example(Extent::Full),
             roles: ProducerRole::ALL.to_vec(),
             mechanisms: BOTH.to_vec(),
-            keys: vec![SigningKeyEntry::of(&key.verifying_key(), SigningScope::ALL.to_vec(), at(8)..at(18))],
+            keys: vec![SigningKeyEntry::of(
+                &key.verifying_key(),
+                SigningScope::ALL.to_vec(),
+                at(8)..at(18),
+            )],
             revoked_at: None,
             standing: Standing::Current,
             ..Identity::example(Extent::Full)
         };
         let mut sessions = Sessions::default();
-        let session = sessions.issue("session-1".into(), &identity, &at(9)).expect("a session");
+        let session = sessions
+            .issue("session-1".into(), &identity, &at(9))
+            .expect("a session");
         Self {
             identity,
             key,
@@ -108,7 +114,10 @@ fn a_producer_has_an_actor_and_a_role_that_is_its_own() {
     for field in ["actor_id", "role"] {
         let mut object = super::support::json_of(payload(PayloadType::Event).envelope());
         object["producer"].as_object_mut().expect("an object").remove(field);
-        refused(Payload::read(&super::support::resealed(object)), RefusalCode::SchemaInvalid);
+        refused(
+            Payload::read(&super::support::resealed(object)),
+            RefusalCode::SchemaInvalid,
+        );
     }
     let mut world = World::new();
     assert!(world.in_session(&event()).is_ok());
@@ -129,8 +138,14 @@ fn a_mechanism_works_where_profile_and_identity_declare_it() {
     };
     assert!(world.judge(&[Mechanism::Session], &event(), session, 12).is_ok());
     assert!(world.judge(&[Mechanism::Ed25519], &event(), signed, 12).is_ok());
-    refused(world.judge(&[Mechanism::Ed25519], &event(), session, 12), RefusalCode::Unauthenticated);
-    refused(world.judge(&[Mechanism::Session], &event(), signed, 12), RefusalCode::Unauthenticated);
+    refused(
+        world.judge(&[Mechanism::Ed25519], &event(), session, 12),
+        RefusalCode::Unauthenticated,
+    );
+    refused(
+        world.judge(&[Mechanism::Session], &event(), signed, 12),
+        RefusalCode::Unauthenticated,
+    );
     refused(world.judge(&[], &event(), session, 12), RefusalCode::Unauthenticated);
     world.identity.mechanisms = vec![Mechanism::Ed25519];
     refused(world.in_session(&event()), RefusalCode::Unauthenticated);
@@ -144,11 +159,17 @@ fn a_session_speaks_for_its_own_identity_alone() {
         actor_id: "another".into(),
         ..world.identity.clone()
     };
-    let other_session = world.sessions.issue("session-2".into(), &other, &at(9)).expect("a session");
+    let other_session = world
+        .sessions
+        .issue("session-2".into(), &other, &at(9))
+        .expect("a session");
     assert!(world.in_session(&event()).is_ok());
     let borrowed = world.judge(BOTH, &event(), Credential::Session(&other_session), 12);
     refused(borrowed, RefusalCode::Unauthenticated);
-    refused(world.judge(BOTH, &event(), Credential::None, 12), RefusalCode::Unauthenticated);
+    refused(
+        world.judge(BOTH, &event(), Credential::None, 12),
+        RefusalCode::Unauthenticated,
+    );
 }
 
 #[test]
@@ -156,13 +177,23 @@ fn a_session_cannot_be_made_up_or_outlive_its_end() {
     shows!("CP-6.1-08"; by "auth.session_not_issued_here");
     let mut world = World::new();
     assert!(world.in_session(&event()).is_ok());
-    let forged = Sessions::default().issue("session-1".into(), &world.identity, &at(9)).expect("a session");
+    let forged = Sessions::default()
+        .issue("session-1".into(), &world.identity, &at(9))
+        .expect("a session");
     let shown = world.judge(BOTH, &event(), Credential::Session(&forged), 12);
     refused(shown, RefusalCode::Unauthenticated);
     world.sessions.end(forged);
     assert!(world.in_session(&event()).is_ok(), "a forged handle ends nothing");
-    refused(world.sessions.issue("session-1".into(), &world.identity, &at(9)), RefusalCode::KeyConflict);
-    let World { identity, mut sessions, session, .. } = world;
+    refused(
+        world.sessions.issue("session-1".into(), &world.identity, &at(9)),
+        RefusalCode::KeyConflict,
+    );
+    let World {
+        identity,
+        mut sessions,
+        session,
+        ..
+    } = world;
     let id = session.id().clone();
     sessions.end(session);
     let again = sessions.issue(id, &identity, &at(10)).expect("the id is free again");
@@ -174,10 +205,19 @@ fn a_digest_without_a_signature_proves_nothing() {
     shows!("CP-6.1-09"; by "auth.signature_invalid");
     let world = World::new();
     assert!(world.signed(&event(), 12).is_ok());
-    refused(world.judge(BOTH, &event(), Credential::None, 12), RefusalCode::Unauthenticated);
+    refused(
+        world.judge(BOTH, &event(), Credential::None, 12),
+        RefusalCode::Unauthenticated,
+    );
     let digest = hex::encode(event().content_digest.raw());
     let key_id = key_id(&world.key.verifying_key());
-    for signature in [digest.repeat(2), "00".repeat(64), digest, "no hexadecimal".into(), String::new()] {
+    for signature in [
+        digest.repeat(2),
+        "00".repeat(64),
+        digest,
+        "no hexadecimal".into(),
+        String::new(),
+    ] {
         let shown = Credential::Ed25519 {
             key_id: &key_id,
             signature: &Key::from(signature),
@@ -193,7 +233,10 @@ fn every_payload_type_is_authenticated() {
     for payload_type in PayloadType::ALL {
         let subject = Subject::payload(&payload(*payload_type));
         assert!(world.signed(&subject, 12).is_ok());
-        refused(world.judge(BOTH, &subject, Credential::None, 12), RefusalCode::Unauthenticated);
+        refused(
+            world.judge(BOTH, &subject, Credential::None, 12),
+            RefusalCode::Unauthenticated,
+        );
         // The signature covers content, type and identity: it fits nothing else.
         let signature = world.signature(&subject);
         let key_id = key_id(&world.key.verifying_key());
@@ -209,8 +252,14 @@ fn every_payload_type_is_authenticated() {
             content_digest: crate::Digest::of(b"other"),
             ..subject
         };
-        refused(world.judge(BOTH, &of_another_type, shown, 12), RefusalCode::Unauthenticated);
-        refused(world.judge(BOTH, &of_other_content, shown, 12), RefusalCode::Unauthenticated);
+        refused(
+            world.judge(BOTH, &of_another_type, shown, 12),
+            RefusalCode::Unauthenticated,
+        );
+        refused(
+            world.judge(BOTH, &of_other_content, shown, 12),
+            RefusalCode::Unauthenticated,
+        );
     }
 }
 
@@ -240,7 +289,10 @@ fn an_identity_that_is_not_current_is_nobody() {
     world.identity.revoked_at = Some(at(13));
     let record = world.in_session(&event()).expect("not yet revoked").record().clone();
     assert!(record.check_again(Some(&world.identity), &at(12)).is_ok());
-    refused(record.check_again(Some(&world.identity), &at(13)), RefusalCode::Unauthenticated);
+    refused(
+        record.check_again(Some(&world.identity), &at(13)),
+        RefusalCode::Unauthenticated,
+    );
     refused(record.check_again(None, &at(12)), RefusalCode::Unauthenticated);
     world.identity.revoked_at = Some(at(12));
     refused(world.in_session(&event()), RefusalCode::Unauthenticated);
@@ -259,8 +311,14 @@ fn a_deployment_that_signs_states_its_policy() {
     assert!(complete.check_complete().is_ok());
     let policy = complete.signing_policy.clone();
     for incomplete in [
-        SigningPolicy { rotation: None, ..policy.clone() },
-        SigningPolicy { revocation: None, ..policy.clone() },
+        SigningPolicy {
+            rotation: None,
+            ..policy.clone()
+        },
+        SigningPolicy {
+            revocation: None,
+            ..policy.clone()
+        },
         SigningPolicy { scope: None, ..policy },
         SigningPolicy::default(),
     ] {
@@ -295,10 +353,16 @@ fn a_revoked_key_signs_no_more() {
     let record = world.signed(&event(), 11).expect("not yet revoked").record().clone();
     refused(world.signed(&event(), 12), RefusalCode::Unauthenticated);
     assert!(record.check_again(Some(&world.identity), &at(11)).is_ok());
-    refused(record.check_again(Some(&world.identity), &at(12)), RefusalCode::Unauthenticated);
+    refused(
+        record.check_again(Some(&world.identity), &at(12)),
+        RefusalCode::Unauthenticated,
+    );
     world.identity.keys.clear();
     refused(world.signed(&event(), 11), RefusalCode::Unauthenticated);
-    refused(record.check_again(Some(&world.identity), &at(11)), RefusalCode::Unauthenticated);
+    refused(
+        record.check_again(Some(&world.identity), &at(11)),
+        RefusalCode::Unauthenticated,
+    );
 }
 
 #[test]
@@ -326,7 +390,10 @@ fn a_compromised_key_flags_all_that_rests_on_it() {
         compromised: true,
         ..revoked
     };
-    assert!(signed.flagged_by_compromise(&world.identity.keys[0]), "even from before the revocation");
+    assert!(
+        signed.flagged_by_compromise(&world.identity.keys[0]),
+        "even from before the revocation"
+    );
     assert!(!in_session.flagged_by_compromise(&world.identity.keys[0]));
     let other = SigningKeyEntry {
         key_id: "another".into(),

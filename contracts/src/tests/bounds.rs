@@ -39,7 +39,14 @@ fn a_digest_names_its_algorithm() {
 #[test]
 fn a_timestamp_is_utc() {
     shows!("CP-B-03"; by "time.malformed");
-    for right in ["2026-01-01T12:00:00Z", "2026-01-01T12:00:00.2Z", "2026-01-01T12:00:00.250Z", "2024-02-29T23:59:59Z"] {
+    for right in [
+        "2026-01-01T12:00:00Z",
+        "2026-01-01T12:00:00.2Z",
+        "2026-01-01T12:00:00.250Z",
+        "2024-02-29T23:59:59Z",
+        "0000-01-01T00:00:00Z",
+        "9999-12-31T23:59:59.999Z",
+    ] {
         assert_eq!(Timestamp::parse(right).expect("UTC").as_str(), right);
     }
     for wrong in [
@@ -77,7 +84,10 @@ fn an_artifact_is_named_by_id_and_digest() {
     }
     let reference: ArtifactRef = read(reference).expect("whole");
     assert!(reference.check_digest(reference.digest).is_ok());
-    refused(reference.check_digest(Digest::of(b"other bytes")), RefusalCode::DigestMismatch);
+    refused(
+        reference.check_digest(Digest::of(b"other bytes")),
+        RefusalCode::DigestMismatch,
+    );
 }
 
 #[test]
@@ -95,7 +105,10 @@ fn a_state_is_named_by_version_and_digest() {
         version: held.version + 1,
         ..other
     };
-    assert!(later.check_digest(&held).is_ok(), "another version is another state, and not a damaged one");
+    assert!(
+        later.check_digest(&held).is_ok(),
+        "another version is another state, and not a damaged one"
+    );
 }
 
 #[test]
@@ -107,7 +120,10 @@ fn unknown_core_versions_are_refused_or_unknown() {
     newer["protocol_version"] = json!("closer-draft-5");
     refused(Payload::read(&resealed(newer)), RefusalCode::UnknownVersion);
     let newer = json!({ "operator": "AllButOne", "items": [] });
-    assert!(matches!(read::<TypedPredicate>(newer), Ok(TypedPredicate::Unsupported(_))));
+    assert!(matches!(
+        read::<TypedPredicate>(newer),
+        Ok(TypedPredicate::Unsupported(_))
+    ));
     // A version is one exact number: no range, prefix or name.
     for loose in [json!(">=1"), json!("1"), json!(1.0), json!("latest"), json!(-1)] {
         let reference = json!({ "id": "rule-1", "version": loose });
@@ -128,7 +144,10 @@ fn texts_are_bounded() {
     assert!(Plain(json!(of(PLAIN_BYTES_MAX))).check().is_ok());
     refused(Plain(json!([of(PLAIN_BYTES_MAX + 1)])).check(), RefusalCode::Oversize);
     assert!(Plain(json!({ of(KEY_BYTES_MAX): 1 })).check().is_ok());
-    refused(Plain(json!({ of(KEY_BYTES_MAX + 1): 1 })).check(), RefusalCode::Oversize);
+    refused(
+        Plain(json!({ of(KEY_BYTES_MAX + 1): 1 })).check(),
+        RefusalCode::Oversize,
+    );
 }
 
 #[test]
@@ -150,15 +169,32 @@ fn payloads_are_bounded() {
     let filled = |bytes: usize| format!("[{}1]", "1,".repeat((bytes - 3) / 2)).into_bytes();
     let most = filled(PAYLOAD_BYTES_MAX - 1);
     assert!(crate::canonical::read_canonical(&most).is_ok());
-    refused(crate::canonical::read_canonical(&filled(PAYLOAD_BYTES_MAX + 1)), RefusalCode::Oversize);
+    refused(
+        crate::canonical::read_canonical(&filled(PAYLOAD_BYTES_MAX + 1)),
+        RefusalCode::Oversize,
+    );
 }
 
 #[test]
 fn integers_are_those_of_i_json() {
     assert!(INTEGER_MAX.check().is_ok());
     refused((INTEGER_MAX + 1).check(), RefusalCode::SchemaInvalid);
-    refused(Amounts { calls: Some(u64::MAX), ..Amounts::default() }.check(), RefusalCode::SchemaInvalid);
-    refused(Amounts { cost_micros: Some(1), ..Amounts::default() }.check(), RefusalCode::SchemaInvalid);
+    refused(
+        Amounts {
+            calls: Some(u64::MAX),
+            ..Amounts::default()
+        }
+        .check(),
+        RefusalCode::SchemaInvalid,
+    );
+    refused(
+        Amounts {
+            cost_micros: Some(1),
+            ..Amounts::default()
+        }
+        .check(),
+        RefusalCode::SchemaInvalid,
+    );
 }
 
 /// Removes each field of a contract in turn, and each member of its nullable ones.
@@ -199,7 +235,7 @@ where
 
 macro_rules! each_contract {
     ($check:ident) => {
-        each_contract!($check; event::Event, event::MatchReceipt, obligation::Obligation, obligation::Condition,
+        $crate::tests::bounds::each_contract!($check; event::Event, event::MatchReceipt, obligation::Obligation, obligation::Condition,
             obligation::TriggerGap, route::Route, work::Work, work::WorkResult, work::EvidenceRelation, action::Action,
             evidence::Evidence, adjudication::Adjudication, delta::Delta, reentry::Reentry, reentry::EvaluationRecord,
             handoff::Handoff, briefcase::Briefcase, audit::DisclosureReceipt, audit::Declaration, audit::UserDecision,
@@ -208,6 +244,8 @@ macro_rules! each_contract {
     };
     ($check:ident; $($module:ident::$contract:ident),+) => { $($check::<crate::$module::$contract>();)+ };
 }
+
+pub(super) use each_contract;
 
 #[test]
 fn fields_are_there_even_when_null() {
@@ -228,7 +266,9 @@ fn the_largest_legitimate_shape_is_accepted() {
 #[test]
 fn empty_collections_are_accepted_where_they_mean_something() {
     shows!("CP-B-16"; by "contract.list_is_empty");
-    use crate::{action, adjudication, audit, briefcase, delta, event, evidence, handoff, obligation, reentry, route, work};
+    use crate::{
+        action, adjudication, audit, briefcase, delta, event, evidence, handoff, obligation, reentry, route, work,
+    };
     empty_lists_are_valid::<event::Event>(&[]);
     empty_lists_are_valid::<event::MatchReceipt>(&["matched_obligation_ids"]); // its outcome is `matched`
     empty_lists_are_valid::<Obligation>(&["resolution_conditions"]);
@@ -269,5 +309,9 @@ fn one_form_on_the_wire() {
     no_extensions["extensions"] = Value::Null;
     refused(read::<Obligation>(no_extensions), RefusalCode::SchemaInvalid);
     refused(read::<Amounts>(json!({ "calls": 1 })), RefusalCode::SchemaInvalid);
-    assert!(ObligationStatus::ALL.iter().all(|status| read::<ObligationStatus>(json!(status)).is_ok()));
+    assert!(
+        ObligationStatus::ALL
+            .iter()
+            .all(|status| read::<ObligationStatus>(json!(status)).is_ok())
+    );
 }

@@ -17,7 +17,10 @@ fn the_published_examples_come_out_as_published() {
     let escapes = r#"{"string":"\u20ac$\u000F\u000aA'\u0042\u0022\u005c\\\"\/","literals":[null,true,false]}"#;
     let expected = r#"{"literals":[null,true,false],"string":"€$\u000f\nA'B\"\\\\\"/"}"#;
     let read = read_value(escapes.as_bytes()).expect("strict JSON");
-    assert_eq!(String::from_utf8(to_bytes(&read).expect("bytes")).expect("UTF-8"), expected);
+    assert_eq!(
+        String::from_utf8(to_bytes(&read).expect("bytes")).expect("UTF-8"),
+        expected
+    );
 
     let keys = r#"{"\u20ac":"Euro Sign","\r":"Carriage Return","\ufb33":"Hebrew Letter Dalet With Dagesh","1":"One","\ud83d\ude00":"Emoji: Grinning Face","\u0080":"Control","\u00f6":"Latin Small Letter O With Diaeresis"}"#;
     let written = to_bytes(&read_value(keys.as_bytes()).expect("strict JSON")).expect("bytes");
@@ -27,7 +30,8 @@ fn the_published_examples_come_out_as_published() {
     assert!(places.is_sorted(), "{written}");
 
     // The RFC's numbers are right in the serializer beneath; a payload carries none of them.
-    let numbers: Value = serde_json::from_str("[333333333.33333329,1E30,4.50,2e-3,0.000000000000000000000000001]").expect("JSON");
+    let numbers: Value =
+        serde_json::from_str("[333333333.33333329,1E30,4.50,2e-3,0.000000000000000000000000001]").expect("JSON");
     let written = serde_jcs::to_string(&numbers).expect("text");
     assert_eq!(written, "[333333333.3333333,1e+30,4.5,0.002,1e-27]");
     refused(to_bytes(&numbers), RefusalCode::SchemaInvalid);
@@ -59,7 +63,15 @@ fn the_reader_takes_i_json_alone() {
     }
     refused(read_value(b"\"\xff\""), RefusalCode::SchemaInvalid);
     refused(read_value(b"\"\xed\xa0\x80\""), RefusalCode::SchemaInvalid);
-    for text in ["9007199254740991", "-9007199254740991", "0", r#""\ud83d\ude00""#, "[]", "{}", "null"] {
+    for text in [
+        "9007199254740991",
+        "-9007199254740991",
+        "0",
+        r#""\ud83d\ude00""#,
+        "[]",
+        "{}",
+        "null",
+    ] {
         assert!(read_value(text.as_bytes()).is_ok(), "{text}");
     }
 }
@@ -111,12 +123,18 @@ fn the_guard_refuses_what_would_be_written_as_something_else() {
     refused(canonical::to_value(&twice), none);
     refused(canonical::to_value(&[f64::NAN]), none);
     assert_eq!(to_bytes(&[INTEGER_MAX]).expect("bytes"), b"[9007199254740991]");
-    assert_eq!(to_bytes(&BTreeMap::from([('é', ())])).expect("bytes"), "{\"é\":null}".as_bytes());
+    assert_eq!(
+        to_bytes(&BTreeMap::from([('é', ())])).expect("bytes"),
+        "{\"é\":null}".as_bytes()
+    );
 }
 
 #[test]
 fn no_feature_of_the_json_reader_changes_what_a_text_means() {
-    assert!(serde_json::from_str::<Value>("1e400").is_err(), "arbitrary_precision is on");
+    assert!(
+        serde_json::from_str::<Value>("1e400").is_err(),
+        "arbitrary_precision is on"
+    );
     // `raw_value` and `arbitrary_precision` give these keys a meaning of their own; here they are refused or mere keys.
     for token in ["$serde_json::private::RawValue", "$serde_json::private::Number"] {
         let text = to_bytes(&BTreeMap::from([(token, "1")])).expect("bytes");

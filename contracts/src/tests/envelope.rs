@@ -55,7 +55,16 @@ fn work_and_what_follows_it_lack_no_lineage() {
             refused(Payload::read(&bytes), RefusalCode::SchemaInvalid);
         }
     }
-    // Outside an episode, these need an obligation and a basis all the same.
+    // The endorsement of a routine delta belongs to no episode; it has an obligation and a basis all the same.
+    let mut endorsement = value(&example::payload(T::Adjudication, Extent::Full));
+    endorsement["body"]["phase"] = json!("semantic_commit");
+    endorsement["body"]["subject"]["type"] = json!("delta");
+    endorsement["body"]["disposition"] = json!("endorsed");
+    let without_episode = altered(endorsement, "episode_id", Value::Null);
+    assert!(Payload::read(&resealed(without_episode.clone())).is_ok());
+    let without_basis = resealed(altered(without_episode, "semantic_basis", Value::Null));
+    refused(Payload::read(&without_basis), RefusalCode::SchemaInvalid);
+    // Outside an episode, these need an obligation and a basis as well.
     for payload_type in [T::Obligation, T::Delta, T::Reentry, T::Handoff, T::Briefcase] {
         let whole = value(&example::payload(payload_type, Extent::Full));
         assert!(Payload::read(&resealed(altered(whole.clone(), "episode_id", Value::Null))).is_ok());
@@ -79,7 +88,13 @@ fn an_unknown_version_is_refused_before_the_body_is_read() {
     shows!("CP-6.1-01"; by "envelope.version_unknown");
     let whole = value(&example::payload(PayloadType::Event, Extent::Full));
     assert!(Payload::read(&resealed(whole.clone())).is_ok());
-    for version in [json!("closer-draft-5"), json!(""), json!("closer-draft"), json!(4), Value::Null] {
+    for version in [
+        json!("closer-draft-5"),
+        json!(""),
+        json!("closer-draft"),
+        json!(4),
+        Value::Null,
+    ] {
         let mut other = altered(whole.clone(), "protocol_version", version);
         other["body"] = json!("of no contract");
         refused(Payload::read(&resealed(other)), RefusalCode::UnknownVersion);
@@ -120,7 +135,11 @@ fn disclosure_is_a_reference_to_a_receipt() {
     shows!("CP-6.1-04"; by "envelope.disclosure_digest_differs");
     let whole = value(&example::payload(PayloadType::Work, Extent::Full));
     let receipt = DisclosureReceipt::example(Extent::Full);
-    let inline = resealed(altered(whole, "disclosure", canonical::to_value(&receipt).expect("a value")));
+    let inline = resealed(altered(
+        whole,
+        "disclosure",
+        canonical::to_value(&receipt).expect("a value"),
+    ));
     refused(Payload::read(&inline), RefusalCode::SchemaInvalid);
 
     let digest = canonical::digest_of(&receipt).expect("a digest");
@@ -174,7 +193,13 @@ fn the_digest_does_not_see_key_order_or_white_space() {
     let pretty = serde_json::to_vec_pretty(&value(&payload)).expect("text");
     let reordered = {
         let members = value(&payload);
-        let members: Vec<String> = members.as_object().expect("an object").iter().rev().map(member).collect();
+        let members: Vec<String> = members
+            .as_object()
+            .expect("an object")
+            .iter()
+            .rev()
+            .map(member)
+            .collect();
         format!("{{{}}}", members.join(","))
     };
     for text in [pretty.as_slice(), reordered.as_bytes()] {

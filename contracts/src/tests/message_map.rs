@@ -16,9 +16,9 @@ fn mapped(payload_type: PayloadType, producers: &[R], consumers: &[R]) {
         let mut envelope = example::envelope(example::body(payload_type, Extent::Full), Extent::Full);
         envelope.producer.role = *role;
         if let Body::Delta(delta) = &mut envelope.body {
-            delta.admission_path = match role {
-                R::Issuer => AdmissionPath::UrgentRestrictive,
-                _ => AdmissionPath::Ordinary,
+            delta.admission_path = match *role == R::Issuer {
+                true => AdmissionPath::UrgentRestrictive,
+                false => AdmissionPath::Ordinary,
             };
         }
         match producers.contains(role) {
@@ -26,7 +26,10 @@ fn mapped(payload_type: PayloadType, producers: &[R], consumers: &[R]) {
             false => refused(check_producer(&envelope), RefusalCode::MissingAuthority),
         }
         match consumers.contains(role) {
-            true => assert!(payload_type.check_consumer(*role).is_ok(), "{role} acts on {payload_type}"),
+            true => assert!(
+                payload_type.check_consumer(*role).is_ok(),
+                "{role} acts on {payload_type}"
+            ),
             false => refused(payload_type.check_consumer(*role), RefusalCode::MissingAuthority),
         }
     }
@@ -73,7 +76,10 @@ fn evidence() {
     shows!("CP-6.2-07"; by "payload_type.producer_unmapped", "payload_type.consumer_unmapped");
     mapped(PayloadType::Evidence, &[R::Observer], &[R::Assessor]);
     let mut unbound = super::support::json_of(example::payload(PayloadType::Evidence, Extent::Full).envelope());
-    unbound["body"].as_object_mut().expect("an object").remove("target_binding");
+    unbound["body"]
+        .as_object_mut()
+        .expect("an object")
+        .remove("target_binding");
     let read = crate::Payload::read(&super::support::resealed(unbound));
     refused(read, RefusalCode::SchemaInvalid);
 }

@@ -8,6 +8,7 @@ mod bounds;
 mod canonical;
 mod delta;
 mod envelope;
+mod every_bound;
 mod evidence;
 mod fields;
 mod message_map;

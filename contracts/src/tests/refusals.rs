@@ -2,14 +2,18 @@
 
 use super::support::{committed, names_in};
 use crate::example::{Example, Extent};
-use crate::refusal::{PRECEDENCE, Refusal, RefusalCode, first};
+use crate::fault::Fault;
+use crate::refusal::{CheckKind, Denial, PRECEDENCE, Refusal, RefusalCode, first};
 use std::collections::BTreeSet;
 
 #[test]
 fn numbers_and_slugs_are_unique_and_stay() {
     let numbers: BTreeSet<u16> = RefusalCode::ALL.iter().map(|code| code.number()).collect();
     let slugs: BTreeSet<&str> = RefusalCode::ALL.iter().map(|code| code.as_str()).collect();
-    assert_eq!((numbers.len(), slugs.len()), (RefusalCode::ALL.len(), RefusalCode::ALL.len()));
+    assert_eq!(
+        (numbers.len(), slugs.len()),
+        (RefusalCode::ALL.len(), RefusalCode::ALL.len())
+    );
     assert!(RefusalCode::ALL.is_sorted_by_key(|code| code.number()));
     for code in RefusalCode::ALL {
         assert_eq!(RefusalCode::from_slug(code.as_str()), Some(*code));
@@ -29,7 +33,8 @@ fn numbers_and_slugs_are_unique_and_stay() {
             })
         })
         .collect();
-    let table = serde_json::json!({ "about": "Refusal codes: numbers never change and are never reused.", "codes": rows });
+    let table =
+        serde_json::json!({ "about": "Refusal codes: numbers never change and are never reused.", "codes": rows });
     committed("vectors/refusals.json", &super::vectors::text(&table));
 }
 
@@ -66,6 +71,23 @@ fn precedence_holds_every_code_once() {
 }
 
 #[test]
+fn a_defect_is_reported_under_the_check_that_found_it() {
+    for (code, check) in [
+        (RefusalCode::Unauthenticated, CheckKind::Authentication),
+        (RefusalCode::SchemaInvalid, CheckKind::Schema),
+        (RefusalCode::DigestMismatch, CheckKind::Schema),
+        (RefusalCode::UnresolvedRef, CheckKind::Resolution),
+        (RefusalCode::MissingAuthority, CheckKind::Authority),
+    ] {
+        let denial = Denial::from(Fault::new(code, "a reason").within("field"));
+        assert_eq!(
+            (denial.code, denial.check, denial.offending.as_deref()),
+            (code, check, Some("field"))
+        );
+    }
+}
+
+#[test]
 fn every_code_has_its_page_and_every_page_its_code() {
     let pages: BTreeSet<String> = names_in("../docs/refusals").into_iter().collect();
     let wanted: BTreeSet<String> = RefusalCode::ALL.iter().map(|code| format!("{code}.md")).collect();
@@ -73,10 +95,21 @@ fn every_code_has_its_page_and_every_page_its_code() {
     for code in RefusalCode::ALL {
         let page = super::support::text_of(&format!("../docs/refusals/{code}.md"));
         let title = format!("# {code} ({})\n", code.number());
-        assert!(page.starts_with(&title), "docs/refusals/{code}.md begins with `{title}`");
-        let retry = if code.is_retryable() { "Retryable: yes" } else { "Retryable: no" };
+        assert!(
+            page.starts_with(&title),
+            "docs/refusals/{code}.md begins with `{title}`"
+        );
+        let retry = if code.is_retryable() {
+            "Retryable: yes"
+        } else {
+            "Retryable: no"
+        };
         assert!(page.contains(retry), "docs/refusals/{code}.md says `{retry}`");
-        assert!(page.contains(code.spec_ref()), "docs/refusals/{code}.md cites {}", code.spec_ref());
+        assert!(
+            page.contains(code.spec_ref()),
+            "docs/refusals/{code}.md cites {}",
+            code.spec_ref()
+        );
         for part in ["\n## Cause\n", "\n## What to do\n"] {
             assert!(page.contains(part), "docs/refusals/{code}.md has {part}");
         }

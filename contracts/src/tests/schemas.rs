@@ -5,8 +5,8 @@ use crate::contract::{Contract, INTEGER_MAX, LIST_ITEMS_MAX};
 use crate::envelope::{Envelope, PROTOCOL_VERSION};
 use crate::payload_type::PayloadType;
 use crate::{
-    action, adjudication, audit, auth, briefcase, delta, event, evidence, handoff, item, obligation, profile, reentry, refs,
-    refusal, route, shows, work,
+    action, adjudication, audit, auth, briefcase, delta, event, evidence, handoff, item, obligation, profile, reentry,
+    refs, refusal, route, shows, work,
 };
 use schemars::generate::SchemaSettings;
 use schemars::{JsonSchema, Schema, transform::RecursiveTransform};
@@ -17,7 +17,10 @@ fn bounds(schema: &mut Schema) {
     let Some(object) = schema.as_object_mut() else { return };
     let types = match object.get("type") {
         Some(Value::String(one)) => vec![one.clone()],
-        Some(Value::Array(several)) => several.iter().filter_map(|one| one.as_str().map(str::to_owned)).collect(),
+        Some(Value::Array(several)) => several
+            .iter()
+            .filter_map(|one| one.as_str().map(str::to_owned))
+            .collect(),
         _ => Vec::new(),
     };
     let is = |name: &str| types.iter().any(|one| one == name);
@@ -25,8 +28,15 @@ fn bounds(schema: &mut Schema) {
         object.entry("maxItems").or_insert(json!(LIST_ITEMS_MAX));
     }
     if is("integer") {
-        object.entry("maximum").or_insert(json!(INTEGER_MAX));
-        object.entry("minimum").or_insert(json!(-i64::try_from(INTEGER_MAX).expect("it fits")));
+        let most = if object.get("format") == Some(&json!("uint32")) {
+            u64::from(u32::MAX)
+        } else {
+            INTEGER_MAX
+        };
+        object.entry("maximum").or_insert(json!(most));
+        object
+            .entry("minimum")
+            .or_insert(json!(-i64::try_from(INTEGER_MAX).expect("it fits")));
         object.remove("format");
     }
     if is("object") {
@@ -56,7 +66,12 @@ fn schema<T: JsonSchema>(name: &str) -> Map<String, Value> {
 
 fn contract<T: JsonSchema + Contract>() -> (String, Map<String, Value>) {
     let schema = schema::<T>(T::NAME);
-    let mut required: Vec<&str> = schema["required"].as_array().expect("a list").iter().filter_map(Value::as_str).collect();
+    let mut required: Vec<&str> = schema["required"]
+        .as_array()
+        .expect("a list")
+        .iter()
+        .filter_map(Value::as_str)
+        .collect();
     let mut fields: Vec<&str> = T::FIELDS.iter().map(|field| field.name).collect();
     required.sort_unstable();
     fields.sort_unstable();
@@ -71,10 +86,23 @@ fn envelope() -> (String, Map<String, Value>) {
     let branches: Vec<Value> = PayloadType::ALL
         .iter()
         .map(|payload_type| {
-            let body = json!({ "$ref": format!("{payload_type}.json") });
+            let lineage = payload_type.lineage();
+            let mut properties = json!({ "body": { "$ref": format!("{payload_type}.json") } });
+            if !lineage.obligations_optional {
+                properties["obligation_ids"] = json!({ "minItems": 1 });
+            }
+            for (field, optional) in [
+                ("episode_id", lineage.episode_optional),
+                ("semantic_basis", lineage.basis_optional),
+                ("budget_ref", lineage.budget_optional),
+            ] {
+                if !optional {
+                    properties[field] = json!({ "not": { "type": "null" } });
+                }
+            }
             json!({
                 "if": { "properties": { "type": { "const": payload_type } } },
-                "then": { "properties": { "body": body } },
+                "then": { "properties": properties },
             })
         })
         .collect();
@@ -127,7 +155,10 @@ fn all() -> Vec<(String, Map<String, Value>)> {
     all.push(envelope());
     all.push(("Item".into(), schema::<item::Item>("Item")));
     all.push(("Profile".into(), schema::<profile::Profile>("Profile")));
-    all.push(("TypedPredicate".into(), schema::<reentry::TypedPredicate>("TypedPredicate")));
+    all.push((
+        "TypedPredicate".into(),
+        schema::<reentry::TypedPredicate>("TypedPredicate"),
+    ));
     all.push(("AuthRecord".into(), schema::<auth::AuthRecord>("AuthRecord")));
     all.push(("Refusal".into(), schema::<refusal::Refusal>("Refusal")));
     all
@@ -138,8 +169,14 @@ fn published_schemas_are_those_of_the_types() {
     shows!("CP-6-04");
     let all = all();
     for (name, schema) in &all {
-        assert_eq!((&schema["x-contract"], &schema["x-protocol-version"]), (&json!(name), &json!(PROTOCOL_VERSION)));
-        committed(&format!("schemas/{name}.json"), &super::vectors::text(&Value::Object(schema.clone())));
+        assert_eq!(
+            (&schema["x-contract"], &schema["x-protocol-version"]),
+            (&json!(name), &json!(PROTOCOL_VERSION))
+        );
+        committed(
+            &format!("schemas/{name}.json"),
+            &super::vectors::text(&Value::Object(schema.clone())),
+        );
     }
     let mut names: Vec<String> = all.into_iter().map(|(name, _)| format!("{name}.json")).collect();
     names.sort();

@@ -44,15 +44,27 @@ fn canonical_json() {
     let accepted = [
         ("members are sorted", r#"{"b":1,"a":{"d":[],"c":{}}}"#),
         ("white space goes", "{ \"a\" : [ 1 , 2 ] }\n"),
-        ("keys sort by UTF-16 code units (RFC 8785 §3.2.3)", r#"{"\u20ac":1,"\r":2,"\ufb33":3,"1":4,"\ud83d\ude00":5,"\u0080":6,"\u00f6":7}"#),
-        ("escapes (RFC 8785 §3.2.2)", r#"{"string":"\u20ac$\u000F\u000aA'\u0042\u0022\u005c\\\"\/"}"#),
-        ("control characters", r#"["\u0000\u0001\u001f\b\f\n\r\t\u007f\u0080\u2028"]"#),
+        (
+            "keys sort by UTF-16 code units (RFC 8785 §3.2.3)",
+            r#"{"\u20ac":1,"\r":2,"\ufb33":3,"1":4,"\ud83d\ude00":5,"\u0080":6,"\u00f6":7}"#,
+        ),
+        (
+            "escapes (RFC 8785 §3.2.2)",
+            r#"{"string":"\u20ac$\u000F\u000aA'\u0042\u0022\u005c\\\"\/"}"#,
+        ),
+        (
+            "control characters",
+            r#"["\u0000\u0001\u001f\b\f\n\r\t\u007f\u0080\u2028"]"#,
+        ),
         ("surrogate pairs become one character", r#"["\ud83d\ude00"]"#),
         ("Unicode is not normalized", "[\"caf\\u00e9\",\"cafe\\u0301\"]"),
         ("literals", "[null,true,false]"),
         ("the largest integers", "[9007199254740991,-9007199254740991,0]"),
         ("an empty key and an empty text", r#"{"":""}"#),
-        ("keys that are prefixes of each other", r#"{"aa":1,"a":2,"a\u0000":3,"A":4}"#),
+        (
+            "keys that are prefixes of each other",
+            r#"{"aa":1,"a":2,"a\u0000":3,"A":4}"#,
+        ),
     ];
     let mut list: Vec<Value> = accepted
         .map(|(name, input)| {
@@ -113,7 +125,11 @@ fn refused_json() {
         refused(read_canonical(bytes), RefusalCode::SchemaInvalid);
         json!({ "name": name, "bytes_hex": hex::encode(bytes), "code": "schema_invalid" })
     });
-    vectors("refused", "bytes_hex is refused as canonical JSON with code.", list.collect());
+    vectors(
+        "refused",
+        "bytes_hex is refused as canonical JSON with code.",
+        list.collect(),
+    );
 }
 
 #[test]
@@ -130,7 +146,11 @@ fn payloads() {
             }));
         }
     }
-    vectors("payloads", "content_digest is SHA-256 over the canonical object without its own member content_digest.", list);
+    vectors(
+        "payloads",
+        "content_digest is SHA-256 over the canonical object without its own member content_digest.",
+        list,
+    );
 }
 
 #[test]
@@ -138,8 +158,16 @@ fn digests_of_parts() {
     let action = Action::example(Extent::Full);
     let delta = Delta::example(Extent::Full);
     let snapshot = EvidenceSnapshot::example(Extent::Full);
-    let logical = ["operation", "target", "parameters", "expected_postcondition", "authority_ref",
-        "relevant_semantic_version", "registry_version", "idempotency_key"];
+    let logical = [
+        "operation",
+        "target",
+        "parameters",
+        "expected_postcondition",
+        "authority_ref",
+        "relevant_semantic_version",
+        "registry_version",
+        "idempotency_key",
+    ];
     let list = vec![
         json!({ "name": "logical digest of an ACTION", "object": action, "covers": logical, "digest": action.logical_digest }),
         json!({ "name": "proposal digest of a DELTA", "object": delta, "all_but": "proposal_digest", "digest": delta.proposal_digest }),
@@ -189,7 +217,12 @@ fn records_and_links() {
 
 #[test]
 fn signatures() {
-    let list = [(1u8, SigningScope::Event), (2, SigningScope::Delta), (3, SigningScope::UserDecision)].map(|(seed, scope)| {
+    let list = [
+        (1u8, SigningScope::Event),
+        (2, SigningScope::Delta),
+        (3, SigningScope::UserDecision),
+    ]
+    .map(|(seed, scope)| {
         let key = SigningKey::from_bytes(&[seed; 32]);
         let public = key.verifying_key();
         let identity = format!("actor-{seed}").into();
@@ -221,7 +254,10 @@ fn invalid_payloads() {
     let mut wrong_subject = whole(PayloadType::Adjudication);
     wrong_subject["body"]["subject"]["type"] = json!("delta");
     let mut no_target = whole(PayloadType::Evidence);
-    no_target["body"].as_object_mut().expect("an object").remove("target_binding");
+    no_target["body"]
+        .as_object_mut()
+        .expect("an object")
+        .remove("target_binding");
     let mut long = whole(PayloadType::Event);
     long["body"]["deduplication_key"] = json!("x".repeat(257));
     let mut status = whole(PayloadType::Obligation);
@@ -229,20 +265,68 @@ fn invalid_payloads() {
     let event = || whole(PayloadType::Event);
     let unsealed = |value: Value| canonical::to_bytes(&value).expect("canonical bytes");
     let cases = vec![
-        ("an unknown version", RefusalCode::UnknownVersion, resealed(altered(event(), "protocol_version", json!("closer-draft-5")))),
-        ("a placeholder digest", RefusalCode::SchemaInvalid, unsealed(altered(event(), "content_digest", json!("sha256:...")))),
-        ("the body of another type", RefusalCode::SchemaInvalid, resealed(altered(event(), "type", json!("WORK")))),
-        ("a thirteenth type", RefusalCode::SchemaInvalid, resealed(altered(event(), "type", json!("RECEIPT")))),
-        ("a changed field", RefusalCode::DigestMismatch, unsealed(altered(event(), "budget_ref", json!("another")))),
-        ("an unknown field", RefusalCode::SchemaInvalid, resealed(altered(event(), "confidence", json!(1)))),
-        ("itself as parent", RefusalCode::UnresolvedRef, resealed(altered(event(), "parents", json!(["payload-1"])))),
-        ("work without an obligation", RefusalCode::SchemaInvalid, resealed(altered(whole(PayloadType::Work), "obligation_ids", json!([])))),
-        ("changed parameters under the old logical digest", RefusalCode::DigestMismatch, resealed(damaged_action)),
-        ("a phase about another subject", RefusalCode::SubjectMismatch, resealed(wrong_subject)),
-        ("evidence without its target", RefusalCode::SchemaInvalid, resealed(no_target)),
+        (
+            "an unknown version",
+            RefusalCode::UnknownVersion,
+            resealed(altered(event(), "protocol_version", json!("closer-draft-5"))),
+        ),
+        (
+            "a placeholder digest",
+            RefusalCode::SchemaInvalid,
+            unsealed(altered(event(), "content_digest", json!("sha256:..."))),
+        ),
+        (
+            "the body of another type",
+            RefusalCode::SchemaInvalid,
+            resealed(altered(event(), "type", json!("WORK"))),
+        ),
+        (
+            "a thirteenth type",
+            RefusalCode::SchemaInvalid,
+            resealed(altered(event(), "type", json!("RECEIPT"))),
+        ),
+        (
+            "a changed field",
+            RefusalCode::DigestMismatch,
+            unsealed(altered(event(), "budget_ref", json!("another"))),
+        ),
+        (
+            "an unknown field",
+            RefusalCode::SchemaInvalid,
+            resealed(altered(event(), "confidence", json!(1))),
+        ),
+        (
+            "itself as parent",
+            RefusalCode::UnresolvedRef,
+            resealed(altered(event(), "parents", json!(["payload-1"]))),
+        ),
+        (
+            "work without an obligation",
+            RefusalCode::SchemaInvalid,
+            resealed(altered(whole(PayloadType::Work), "obligation_ids", json!([]))),
+        ),
+        (
+            "changed parameters under the old logical digest",
+            RefusalCode::DigestMismatch,
+            resealed(damaged_action),
+        ),
+        (
+            "a phase about another subject",
+            RefusalCode::SubjectMismatch,
+            resealed(wrong_subject),
+        ),
+        (
+            "evidence without its target",
+            RefusalCode::SchemaInvalid,
+            resealed(no_target),
+        ),
         ("a key beyond its bound", RefusalCode::Oversize, resealed(long)),
         ("a status that is none", RefusalCode::SchemaInvalid, resealed(status)),
-        ("a local time", RefusalCode::SchemaInvalid, resealed(altered(event(), "created_at", json!("2026-01-01T12:00:00+01:00")))),
+        (
+            "a local time",
+            RefusalCode::SchemaInvalid,
+            resealed(altered(event(), "created_at", json!("2026-01-01T12:00:00+01:00"))),
+        ),
     ];
     let list = cases.into_iter().map(|(name, code, bytes)| {
         assert!(bytes.len() <= PAYLOAD_BYTES_MAX);

@@ -18,10 +18,16 @@ fn id(key: u16) -> Id {
 }
 
 fn kind(key: u16) -> ItemKind {
-    if key.is_multiple_of(2) { ItemKind::Claim } else { ItemKind::Grant }
+    if key.is_multiple_of(2) {
+        ItemKind::Claim
+    } else {
+        ItemKind::Grant
+    }
 }
 
 proptest! {
+    #![proptest_config(ProptestConfig { failure_persistence: None, ..ProptestConfig::default() })]
+
     #[test]
     fn the_root_depends_on_the_entries_and_not_on_their_order(
         entries in proptest::collection::btree_map(0u16..200, any::<u8>(), 0..60),

@@ -5,8 +5,8 @@ use super::{Core, Log, Plan, Segment, Shared, corrupt};
 use crate::derived::{Derived, StateSink};
 use crate::disk::{Disk, DiskFile, RealDisk};
 use crate::error::StoreError;
-use crate::frame::{BatchHeader, Frame};
-use crate::heads::{Heads, NewPrints, Tip};
+use crate::frame::BatchHeader;
+use crate::heads::{Heads, NewPrints};
 use crate::segment::{self, Batches, Footer, Found, HEADER_BYTES, PLACE_EVERY_BYTES, SegmentHeader};
 use closer_contracts::Digest;
 use closer_contracts::record::{Cursor, Epoch, Lane, RecordKind};
@@ -264,7 +264,7 @@ impl Opened {
         let number = header.number;
         let reading = || StoreError::io(format!("reading segment {number}"));
         let len = file.len().map_err(reading())?;
-        let known_durable = self.find_watermark(number, file, len)?;
+        let end = self.find_end(number, file, len)?;
         let mut segment = Segment {
             number,
             file: Arc::clone(file),
@@ -273,100 +273,82 @@ impl Opened {
             places: Vec::new(),
             closed: false,
         };
-        let mut batches = Batches::new(Arc::clone(file), segment.end, len);
-        loop {
-            let offset = batches.offset();
-            let Found::Batch(batch) = batches.next(Some(self.chain)).map_err(reading())? else { break };
-            if !self.continues(&batch.header) {
-                break;
-            }
-            let damaged = || corrupt(number, offset, Some(batch.header.first), "the frame headers are damaged");
-            let frames = batch.frames().ok_or_else(damaged)?;
-            if batch.header.sequence > known_durable && frames.iter().any(|frame| frame.body(batch.bytes).is_none()) {
+        let mut batches = Batches::new(Arc::clone(file), segment.end, end.offset);
+        while let Found::Batch(batch) = batches.next(None).map_err(reading())? {
+            let mut prints = NewPrints::default();
+            let (mut cursor, mut whole, mut custody) = (batch.header.first, true, Vec::new());
+            let viewed = batch.view(|frame| {
+                prints.add_view(cursor, &frame);
+                whole &= batch.header.sequence <= end.known_durable || frame.body_fits(batch.bytes);
+                if frame.kind == RecordKind::Custody {
+                    custody.push(cursor);
+                }
+                cursor.0 += 1;
+            });
+            let (header, offset) = (batch.header, batch.offset);
+            viewed.ok_or_else(|| corrupt(number, offset, Some(header.first), "the frame headers are damaged"))?;
+            if !whole {
                 break;
             }
             if segment.places.last().is_none_or(|(_, last)| offset >= last + PLACE_EVERY_BYTES) {
-                segment.places.push((batch.header.first, offset));
+                segment.places.push((header.first, offset));
             }
-            let header = batch.header;
             segment.end = batches.offset();
-            self.take_batch(&header, frames);
+            self.removals.append(&mut custody);
+            self.take_batch(&header, &prints);
         }
-        self.cut(file, segment.end, len, number)?;
+        let what = || StoreError::io(format!("cutting segment {number}"));
+        if !(end.zero_beyond && segment.end == end.offset) {
+            tracing::warn!(segment = number, offset = segment.end, "an append that was never acknowledged is cut off");
+            file.set_len(segment.end).map_err(what())?;
+        }
+        file.sync_data().map_err(what())?;
         self.segments.push(segment);
         Ok(())
     }
 
-    fn continues(&self, header: &BatchHeader) -> bool {
-        header.sequence == self.sequence
-            && header.first == self.next
-            && header.watermark < header.sequence
-            && header.epoch >= self.epoch
-    }
-
-    /// The highest sequence that the open segment says is durable. Damage at or below it is corruption.
-    fn find_watermark(&self, number: u64, file: &Arc<dyn DiskFile>, len: u64) -> Result<u64, StoreError> {
+    /// Where the batches of the open segment cease to fit, and what it says is durable. Damage there is corruption if a
+    /// later batch knows that what stood there was durable.
+    fn find_end(&self, number: u64, file: &Arc<dyn DiskFile>, len: u64) -> Result<End, StoreError> {
         let reading = || StoreError::io(format!("reading segment {number}"));
         let mut batches = Batches::new(Arc::clone(file), HEADER_BYTES as u64, len);
-        let (mut sequence, mut next, mut chain, mut known) = (self.sequence, self.next, self.chain, 0);
-        let what = loop {
-            match batches.next(Some(chain)).map_err(reading())? {
-                Found::Batch(batch) => {
-                    if batch.header.sequence != sequence || batch.header.first != next {
-                        break "a batch is out of order";
-                    }
-                    (sequence, next, chain) = (sequence + 1, Cursor(batch.header.last().0 + 1), batch.header.chain);
-                    known = known.max(batch.header.watermark);
-                }
-                Found::End => break "a batch is missing",
-                Found::Damaged(what) => break what,
+        let (mut sequence, mut next, mut epoch, mut chain) = (self.sequence, self.next, self.epoch, self.chain);
+        let mut known_durable = 0;
+        let (offset, what) = loop {
+            let offset = batches.offset();
+            let header = match batches.next(Some(chain)).map_err(reading())? {
+                Found::Batch(batch) => batch.header,
+                Found::End => break (offset, "a batch is missing"),
+                Found::Damaged(what) => break (offset, what),
+            };
+            let in_order = header.sequence == sequence
+                && header.first == next
+                && header.watermark < header.sequence
+                && header.epoch >= epoch;
+            if !in_order {
+                break (offset, "a batch is out of order");
             }
+            (sequence, next, epoch, chain) = (sequence + 1, Cursor(header.last().0 + 1), header.epoch, header.chain);
+            known_durable = known_durable.max(header.watermark);
         };
-        let offset = batches.offset();
-        match batches.watermark_beyond(sequence).map_err(reading())? {
-            Some(beyond) if beyond >= sequence => Err(corrupt(number, offset, Some(next), what)),
-            Some(beyond) => Ok(known.max(beyond)),
-            None => Ok(known),
+        let beyond = Batches::new(Arc::clone(file), offset, len).beyond(sequence).map_err(reading())?;
+        match beyond.watermark >= sequence {
+            true => Err(corrupt(number, offset, Some(next), what)),
+            false => Ok(End { offset, known_durable: known_durable.max(beyond.watermark), zero_beyond: beyond.zero }),
         }
     }
 
-    fn take_batch(&mut self, header: &BatchHeader, frames: Vec<Frame>) {
-        let mut prints = NewPrints::default();
-        for (cursor, frame) in (header.first.0..).map(Cursor).zip(frames) {
-            let record = frame.record;
-            prints.add(cursor, std::slice::from_ref(&record));
-            let digest = record.digest();
-            self.rows += record.links.len() + record.claims.len();
-            if record.kind == RecordKind::Custody {
-                self.removals.push(cursor);
-            }
-            for link in record.links {
-                let head = link.head(digest);
-                self.heads.set_tip(link.stream, Tip { head, cursor });
-            }
-            for claim in record.claims {
-                self.heads.set_claim(claim.key, claim.digest, cursor);
-            }
-        }
+    fn take_batch(&mut self, header: &BatchHeader, prints: &NewPrints) {
+        self.rows += prints.claims.len() + prints.heads.len();
         for (print, cursor) in &prints.claims {
             self.claims.entry(*print).or_insert(*cursor);
         }
         self.tips.extend(prints.heads.iter().copied());
-        self.heads.settle(&prints);
+        self.heads.settle(prints);
         self.next = Cursor(header.last().0 + 1);
         self.sequence = header.sequence + 1;
         self.epoch = header.epoch;
         self.chain = header.chain;
-    }
-
-    /// Makes the open segment end where the log ends: what follows was never acknowledged.
-    fn cut(&self, file: &Arc<dyn DiskFile>, end: u64, len: u64, number: u64) -> Result<(), StoreError> {
-        let what = || format!("cutting segment {number}");
-        if !is_zero(&**file, end, len).map_err(StoreError::io(what()))? {
-            tracing::warn!(segment = number, offset = end, "an append that was never acknowledged is cut off");
-            file.set_len(end).map_err(StoreError::io(what()))?;
-        }
-        file.sync_data().map_err(StoreError::io(what()))
     }
 
     /// The state under the lock, and what the writer goes on from.
@@ -401,6 +383,13 @@ impl Opened {
         };
         (core, tail)
     }
+}
+
+/// The end of the batches that fit in the open segment.
+struct End {
+    offset: u64,
+    known_durable: u64,
+    zero_beyond: bool,
 }
 
 /// Where the writer goes on.
@@ -446,21 +435,4 @@ impl Tail {
         let zeroed = offset;
         Ok(Writer { number, file, offset, zeroed, sequence, durable, epoch, last, chain, places, claims, heads, group })
     }
-}
-
-/// Whether the file holds nothing but zeros between two offsets.
-fn is_zero(file: &dyn DiskFile, from: u64, to: u64) -> std::io::Result<bool> {
-    let mut buffer = vec![0; 1 << 20];
-    let mut at = from;
-    while at < to {
-        let count = file.read_at(&mut buffer, at)?;
-        if count == 0 {
-            break;
-        }
-        if buffer.iter().take(count).any(|byte| *byte != 0) {
-            return Ok(false);
-        }
-        at += count as u64;
-    }
-    Ok(true)
 }

@@ -2,7 +2,10 @@
 
 use crate::delta::{AuthorityRef, Delta};
 use crate::handoff::{AcceptanceReceipt, Handoff};
-use crate::reentry::{All, Any, CapabilityVerified, DependencyVersionChanged, EvaluationRecord, EvidenceAdded, HandoffAccepted, PredicateVersion, Reentry, TimeReached, UserDecisionReceived};
+use crate::reentry::{
+    All, Any, CapabilityVerified, DependencyVersionChanged, EvaluationRecord, EvidenceAdded, HandoffAccepted,
+    PredicateVersion, Reentry, TimeReached, UserDecisionReceived,
+};
 
 super::field_rows! {
     cp_c10_f01 "CP-C10-F01" Delta "delta_id",

@@ -1,6 +1,9 @@
 //! Decision packet, foundational and audit objects. Spec: C13, C14.
 
-use crate::audit::{CommitReceipt, Confession, Declaration, DeclaredGoal, DisclosureIncident, EffectivePeriod, Grant, IncidentAttempt, InvalidatedDependencies, InvalidatedItem, ReconciliationReceipt, Revocation, UrgentDetails, UserDecision};
+use crate::audit::{
+    CommitReceipt, Confession, Declaration, DeclaredGoal, DisclosureIncident, EffectivePeriod, Grant, IncidentAttempt,
+    InvalidatedDependencies, InvalidatedItem, ReconciliationReceipt, Revocation, UrgentDetails, UserDecision,
+};
 use crate::briefcase::{Alternative, Briefcase, GrantProposal, Recommendation, WhileWaiting};
 use crate::refs::AuthenticatedIssuer;
 

@@ -4,7 +4,10 @@ use crate::action::Action;
 use crate::adjudication::{Adjudication, Dissent, RolePosition};
 use crate::evidence::{Evidence, Readback, TargetBinding};
 use crate::refs::{EvidenceSnapshot, Target, TypedRef, TypedValue};
-use crate::work::{ActionProposal, EvidenceRelation, Expectation, Objection, Postcondition, ProposedClaim, Proposition, Unresolved, WorkResult};
+use crate::work::{
+    ActionProposal, EvidenceRelation, Expectation, Objection, Postcondition, ProposedClaim, Proposition, Unresolved,
+    WorkResult,
+};
 
 super::field_rows! {
     cp_c6_f01 "CP-C6-F01" WorkResult "work_id",

@@ -1,0 +1,192 @@
+//! Real processes: ended with their descendants, and no others.
+
+use super::*;
+use crate::process::{MemoryLedger, ProcessEnd, terminate_recorded};
+use closer_contracts::shows;
+use std::io;
+
+fn attempt() -> AttemptId {
+    AttemptId::from(format!("attempt-{}", uuid::Uuid::now_v7()))
+}
+
+fn shell(script: &str, deadline_ms: u64, attempt_id: &AttemptId, ledger: &dyn ProcessLedger) -> Finished {
+    let path = std::env::var("PATH").unwrap();
+    run(
+        &Spawn {
+            program: "/bin/sh",
+            arguments: &["-c".to_owned(), script.to_owned()],
+            environment: &BTreeMap::from([("PATH".to_owned(), path)]),
+            working_directory: Path::new("/"),
+            deadline: Duration::from_millis(deadline_ms),
+            output_bytes_max: 4096,
+            attempt_id,
+        },
+        ledger,
+    )
+}
+
+fn is_alive(pid: i32) -> bool {
+    row(pid).is_some_and(|row| !row.has_ended)
+}
+
+/// Waits for a file with a process number in it.
+fn written_pid(path: &Path) -> i32 {
+    for _ in 0..1_000 {
+        if let Ok(text) = std::fs::read_to_string(path)
+            && text.ends_with('\n')
+        {
+            return text.trim().parse().unwrap();
+        }
+        std::thread::sleep(Duration::from_millis(5));
+    }
+    panic!("{} was not written", path.display());
+}
+
+#[test]
+fn the_deadline_ends_children_grandchildren_and_those_that_left_the_group() {
+    shows!("CP-8.3-20");
+    let folder = tempfile::tempdir().unwrap();
+    let at = |name: &str| folder.path().join(name);
+    let script = format!(
+        "sh -c 'sleep 300 & echo $! >{grandchild}; wait' & \
+         setsid sh -c 'echo $$ >{other_session}; sleep 300; true' & \
+         (setsid sh -c 'echo $$ >{orphan}; exec sleep 300' &) ; \
+         wait",
+        grandchild = at("grandchild").display(),
+        other_session = at("session").display(),
+        orphan = at("orphan").display(),
+    );
+    let attempt_id = attempt();
+    let ledger = MemoryLedger::default();
+    let finished = shell(&script, 1_500, &attempt_id, &ledger);
+    assert!(matches!(finished, Finished::Killed(_)), "{finished:?}");
+    for name in ["grandchild", "session", "orphan"] {
+        assert!(!is_alive(written_pid(&at(name))), "{name} is alive");
+    }
+    assert_eq!(ledger.on_record(), []);
+}
+
+#[test]
+fn what_a_program_leaves_behind_is_ended() {
+    let folder = tempfile::tempdir().unwrap();
+    let left = folder.path().join("left");
+    let script = format!("sleep 300 & echo $! >{}", left.display());
+    let finished = shell(&script, 10_000, &attempt(), &MemoryLedger::default());
+    let Finished::Exited { status: 0, left_behind, .. } = finished else {
+        panic!("{finished:?}");
+    };
+    assert_eq!(left_behind, 1);
+    assert!(!is_alive(written_pid(&left)));
+}
+
+/// A process like those that a crash leaves running: in a group of its own, marked, on record, and nobody waits for it.
+struct Stray {
+    child: Child,
+    process: TaskProcess,
+}
+
+impl Stray {
+    fn start(attempt_id: &AttemptId) -> Self {
+        let child = Command::new("/bin/sleep")
+            .arg("300")
+            .env_clear()
+            .env(MARK, attempt_id.as_str())
+            .process_group(0)
+            .spawn()
+            .unwrap();
+        let process = put_on_record(&child, attempt_id, &MemoryLedger::default()).unwrap();
+        Self { child, process }
+    }
+
+    fn is_alive(&self) -> bool {
+        is_alive(self.process.pid)
+    }
+}
+
+impl Drop for Stray {
+    fn drop(&mut self) {
+        let _: io::Result<()> = self.child.kill();
+        let _: io::Result<std::process::ExitStatus> = self.child.wait();
+    }
+}
+
+#[test]
+fn after_a_crash_only_recorded_processes_that_are_still_the_same_are_ended() {
+    shows!("CP-8.3-20"; by "process.start_time_agrees");
+    let (ours, unrelated, reused) = (Stray::start(&attempt()), Stray::start(&attempt()), Stray::start(&attempt()));
+    let ledger = MemoryLedger::default();
+    ledger.record(&ours.process).unwrap();
+    // On record is an earlier process with the number that an unrelated one has now.
+    let earlier = TaskProcess {
+        attempt_id: attempt(),
+        start_time_ticks: reused.process.start_time_ticks - 1,
+        ..reused.process.clone()
+    };
+    ledger.record(&earlier).unwrap();
+    let mut ends: Vec<(i32, ProcessEnd)> =
+        terminate_recorded(&ledger).into_iter().map(|ended| (ended.process.pid, ended.end)).collect();
+    ends.sort_by_key(|(pid, _)| *pid);
+    let mut expected = vec![
+        (ours.process.pid, ProcessEnd::Ended { ended: 1 }),
+        (reused.process.pid, ProcessEnd::Reused { ended: 0 }),
+    ];
+    expected.sort_by_key(|(pid, _)| *pid);
+    assert_eq!(ends, expected);
+    assert!(!ours.is_alive());
+    assert!(unrelated.is_alive() && reused.is_alive());
+    assert_eq!(ledger.on_record(), []);
+}
+
+#[test]
+fn a_record_of_an_earlier_run_of_the_machine_ends_nothing() {
+    let stray = Stray::start(&attempt());
+    let ledger = MemoryLedger::default();
+    let earlier = TaskProcess {
+        attempt_id: attempt(),
+        boot_id: "an earlier run".to_owned(),
+        ..stray.process.clone()
+    };
+    ledger.record(&earlier).unwrap();
+    assert_eq!(terminate_recorded(&ledger)[0].end, ProcessEnd::Reused { ended: 0 });
+    assert!(stray.is_alive());
+}
+
+#[test]
+fn a_process_that_cannot_be_put_on_record_is_not_left_to_run() {
+    struct Full;
+    impl ProcessLedger for Full {
+        fn record(&self, _: &TaskProcess) -> io::Result<()> {
+            Err(io::Error::from(io::ErrorKind::StorageFull))
+        }
+
+        fn strike(&self, _: &AttemptId) -> io::Result<()> {
+            Ok(())
+        }
+
+        fn on_record(&self) -> Vec<TaskProcess> {
+            Vec::new()
+        }
+    }
+    let begun = Instant::now();
+    let finished = shell("sleep 300", 60_000, &attempt(), &Full);
+    assert!(matches!(finished, Finished::Killed(why) if why.contains("put on record")));
+    assert!(begun.elapsed() < Duration::from_secs(10));
+}
+
+#[test]
+fn a_process_is_on_record_while_it_runs() {
+    let ledger = std::sync::Arc::new(MemoryLedger::default());
+    let attempt_id = attempt();
+    let running = {
+        let (ledger, attempt_id) = (std::sync::Arc::clone(&ledger), attempt_id.clone());
+        std::thread::spawn(move || shell("sleep 300", 60_000, &attempt_id, ledger.as_ref()))
+    };
+    while ledger.on_record().is_empty() {
+        std::thread::sleep(Duration::from_millis(2));
+    }
+    let on_record = ledger.on_record();
+    assert_eq!(on_record[0].attempt_id, attempt_id);
+    assert!(is_alive(on_record[0].pid));
+    crate::process::terminate_attempt(ledger.as_ref(), &attempt_id);
+    assert!(matches!(running.join().unwrap(), Finished::Killed(why) if why.contains("signal 9")));
+}

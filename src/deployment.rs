@@ -1,0 +1,169 @@
+//! The deployment file `closer.toml`: what a space is founded with, and how it meets the world.
+//!
+//! A file holds the contracts' own fields under their own names, in one list per kind of item; what can be derived or has
+//! a sane default may be left out (`docs/deployment.md`). Loading touches nothing. Deliberately lacks a second way to say
+//! a thing: whatever is founded is an item that the log could hold as it stands.
+
+mod defaults;
+mod founding;
+mod moments;
+mod process;
+mod source;
+
+pub use process::{Command, Companion, Running};
+pub use source::{FILE_BYTES_MAX, Misfit};
+
+use closer_adapters::participants::ParticipantConfig;
+use closer_contracts::id::{ActorId, ChangeKindId, EntityId, ObligationId, ReadbackMethodId, SourceId};
+use closer_contracts::refs::Target;
+use closer_contracts::time::Timestamp;
+use closer_protocol::genesis::Founding;
+use serde::Deserialize;
+use serde_json::{Map, Value};
+use source::Source;
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+
+/// The name of the file in a deployment's folder.
+pub const FILE: &str = "closer.toml";
+
+/// When `closer run` ends by itself.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Until {
+    /// When nothing is under way and nothing more can happen without somebody's answer.
+    Idle,
+    /// When it is stopped.
+    Stopped,
+}
+
+/// A target that is looked at again and again; what changed becomes evidence, and an event where one is declared.
+#[derive(Debug, Clone, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Observation {
+    /// How it is looked at.
+    pub method: ReadbackMethodId,
+    /// What is looked at.
+    pub target: Target,
+    /// The obligation that the evidence belongs to.
+    pub obligation_id: ObligationId,
+    /// How long to wait between two looks, in milliseconds. Default 1 s.
+    #[serde(default = "every_ms")]
+    pub every_ms: u64,
+    /// The event that a change is, where it is one.
+    pub event: Option<ObservedEvent>,
+}
+
+const fn every_ms() -> u64 {
+    1_000
+}
+
+/// The event that a changed observation is announced with.
+#[derive(Debug, Clone, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct ObservedEvent {
+    /// The source that announces it; the runtime's observer must be one of its emitters.
+    pub source_id: SourceId,
+    /// The entity it is about.
+    pub entity_ref: EntityId,
+    /// The kind of change.
+    pub change_kind: ChangeKindId,
+}
+
+/// A deployment, read and checked.
+#[derive(Debug)]
+pub struct Deployment {
+    /// Its folder, absolute.
+    pub directory: PathBuf,
+    /// The store's folder, absolute.
+    pub store: PathBuf,
+    /// When a run ends.
+    pub until: Until,
+    /// What the space is founded with.
+    pub founding: Founding,
+    /// Who does the work.
+    pub participants: BTreeMap<ActorId, ParticipantConfig>,
+    /// What is looked at.
+    pub observations: Vec<Observation>,
+    /// What `init` runs once, before the space exists.
+    pub prepare: Vec<Command>,
+    /// What `run` starts beside itself and ends with itself.
+    pub companions: Vec<Companion>,
+}
+
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Settings {
+    #[serde(default = "store")]
+    store: PathBuf,
+    #[serde(default = "until")]
+    until: Until,
+}
+
+fn store() -> PathBuf {
+    PathBuf::from("var/store")
+}
+
+const fn until() -> Until {
+    Until::Stopped
+}
+
+impl Deployment {
+    /// Reads the deployment in a folder. `now` is what relative times count from.
+    ///
+    /// # Errors
+    /// [`Misfit`] with file, line, column and field.
+    pub fn load(directory: &Path, now: &Timestamp) -> Result<Self, Misfit> {
+        let (source, mut file) = Source::read(&directory.join(FILE))?;
+        let directory = std::path::absolute(directory).map_err(|error| source.misfit("", error.to_string()))?;
+        moments::resolve(&source, &mut file, now)?;
+        let settings = file.remove("run").unwrap_or(Value::Object(Map::new()));
+        let settings: Settings = source.typed("run", settings)?;
+        let prepare: Vec<Command> = section(&source, &mut file, "prepare")?;
+        let companions: Vec<Companion> = section(&source, &mut file, "companion")?;
+        let observations: Vec<Observation> = section(&source, &mut file, "observation")?;
+        let participants = participants(&source, &mut file)?;
+        let founding = founding::found(&source, file, &directory, now)?;
+        Ok(Self {
+            store: directory.join(settings.store),
+            until: settings.until,
+            founding,
+            participants,
+            observations,
+            prepare,
+            companions,
+            directory,
+        })
+    }
+}
+
+fn section<T: serde::de::DeserializeOwned>(
+    source: &Source,
+    file: &mut Map<String, Value>,
+    name: &str,
+) -> Result<Vec<T>, Misfit> {
+    source.typed(name, file.remove(name).unwrap_or(Value::Array(Vec::new())))
+}
+
+/// The participants: each entry is a participant's own configuration, and whose it is.
+fn participants(
+    source: &Source,
+    file: &mut Map<String, Value>,
+) -> Result<BTreeMap<ActorId, ParticipantConfig>, Misfit> {
+    let entries: Vec<Map<String, Value>> = section(source, file, "participant")?;
+    let mut participants = BTreeMap::new();
+    for (index, mut entry) in entries.into_iter().enumerate() {
+        let field = format!("participant.{index}");
+        let identity = entry.remove("identity").unwrap_or(Value::Null);
+        let identity: ActorId = source.typed(&format!("{field}.identity"), identity)?;
+        let config = source.typed(&field, Value::Object(entry))?;
+        if participants.insert(identity.clone(), config).is_some() {
+            return Err(source.misfit(format!("{field}.identity"), format!("`{identity}` does the work of two entries")));
+        }
+    }
+    Ok(participants)
+}
+
+#[cfg(test)]
+#[path = "deployment/deployment_tests.rs"]
+mod tests;

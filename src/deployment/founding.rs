@@ -1,0 +1,345 @@
+//! From sections to the items a space is founded with.
+
+use super::defaults::{self, Base};
+use super::source::{Misfit, Source};
+use closer_contracts::Check;
+use closer_contracts::audit::Declaration;
+use closer_contracts::canonical::digest_of;
+use closer_contracts::fault::Fault;
+use closer_contracts::item::Item;
+use closer_contracts::obligation::Obligation;
+use closer_contracts::profile::Profile;
+use closer_contracts::reentry::Reentry;
+use closer_contracts::refs::Target;
+use closer_contracts::time::Timestamp;
+use closer_protocol::genesis::Founding;
+use serde::de::DeserializeOwned;
+use serde_json::{Map, Value, json};
+use std::collections::BTreeMap;
+use std::path::Path;
+
+/// The sections whose tables are items as they stand.
+const ITEMS: [&str; 13] = [
+    "identity",
+    "source",
+    "readback_method",
+    "operation",
+    "rule",
+    "policy",
+    "appointment",
+    "goal",
+    "constraint",
+    "grant",
+    "claim",
+    "method",
+    "dependency",
+];
+
+/// How long a year is for things that are to be looked at again within one.
+const YEAR_MS: u64 = 365 * 24 * 3_600_000;
+
+struct Reading<'a> {
+    source: &'a Source,
+    directory: &'a Path,
+    base: Base,
+}
+
+pub(super) fn found(
+    source: &Source,
+    mut file: Map<String, Value>,
+    directory: &Path,
+    now: &Timestamp,
+) -> Result<Founding, Misfit> {
+    let profile = profile(source, &mut file, directory)?;
+    let founding_auth = json!({
+        "id": profile.profile_id,
+        "digest": digest_of(&profile).map_err(|fault| misfit(source, "profile", &fault))?,
+    });
+    let base = Base {
+        user: profile.user.to_string(),
+        scope: json!(profile.scope),
+        now: now.as_str().to_owned(),
+        in_a_year: now.plus_ms(YEAR_MS).as_str().to_owned(),
+        founding_auth,
+    };
+    let reading = Reading { source, directory, base };
+    let declarations: Vec<Declaration> = reading.section(&mut file, "declaration")?;
+    let mut items = Vec::new();
+    for section in ITEMS {
+        items.extend(reading.items(&mut file, section, &declarations)?);
+    }
+    items.extend(reading.standard(&items)?);
+    let obligations = reading.obligations(&mut file, &declarations, &items)?;
+    if let Some(unknown) = file.keys().next() {
+        return Err(source.misfit(unknown.as_str(), "there is no such section; docs/deployment.md lists them"));
+    }
+    Ok(Founding { profile, items, declarations, obligations })
+}
+
+fn misfit(source: &Source, section: &str, fault: &Fault) -> Misfit {
+    let field = match fault.path.as_str() {
+        "" => section.to_owned(),
+        path => format!("{section}.{path}"),
+    };
+    source.misfit(field, format!("{}: {}", fault.code.as_str(), fault.reason))
+}
+
+fn profile(source: &Source, file: &mut Map<String, Value>, directory: &Path) -> Result<Profile, Misfit> {
+    let Some(Value::Object(mut table)) = file.remove("profile") else {
+        return Err(source.misfit("profile", "the section `[profile]` with the ten answers is missing"));
+    };
+    let name = directory.file_name().and_then(|name| name.to_str()).unwrap_or("deployment");
+    let user = table.get("user").cloned().unwrap_or(Value::Null);
+    defaults::fill(
+        &mut table,
+        json!({
+            "profile_id": format!("profile.{name}"), "version": 1, "scope": [name], "mechanisms": ["session"],
+            "restrictive_authority": user, "deadline_policy": "policy.deadline", "answers": {},
+        }),
+    );
+    let profile: Profile = source.typed("profile", Value::Object(table))?;
+    profile.check().and_then(|()| profile.check_complete()).map_err(|fault| misfit(source, "profile", &fault))?;
+    Ok(profile)
+}
+
+impl Reading<'_> {
+    fn tables(&self, file: &mut Map<String, Value>, section: &str) -> Result<Vec<(String, Map<String, Value>)>, Misfit> {
+        let tables = match file.remove(section) {
+            None => return Ok(Vec::new()),
+            Some(Value::Array(tables)) => tables,
+            Some(Value::Object(_) | Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_)) => {
+                return Err(self.source.misfit(section, format!("this is a list: write `[[{section}]]`")));
+            }
+        };
+        let numbered = tables.into_iter().enumerate();
+        numbered
+            .map(|(index, table)| match table {
+                Value::Object(table) => Ok((format!("{section}.{index}"), table)),
+                Value::Array(_) | Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) => {
+                    Err(self.source.misfit(format!("{section}.{index}"), "this is a table"))
+                }
+            })
+            .collect()
+    }
+
+    fn typed<T: DeserializeOwned + Check>(&self, field: &str, table: Map<String, Value>) -> Result<T, Misfit> {
+        let value: T = self.source.typed(field, Value::Object(table))?;
+        value.check().map_err(|fault| misfit(self.source, field, &fault))?;
+        Ok(value)
+    }
+
+    fn section<T: DeserializeOwned + Check>(&self, file: &mut Map<String, Value>, section: &str) -> Result<Vec<T>, Misfit> {
+        let tables = self.tables(file, section)?.into_iter();
+        tables
+            .map(|(field, mut table)| {
+                defaults::complete(section, &mut table, &self.base);
+                self.typed(&field, table)
+            })
+            .collect()
+    }
+
+    fn items(
+        &self,
+        file: &mut Map<String, Value>,
+        section: &str,
+        declarations: &[Declaration],
+    ) -> Result<Vec<Item>, Misfit> {
+        let mut items = Vec::new();
+        for (field, mut table) in self.tables(file, section)? {
+            if let Some(contract) = table.get_mut("contract") {
+                self.place(&format!("{field}.contract"), contract)?;
+            }
+            if section == "goal" {
+                self.cite_declaration(&field, &mut table, declarations)?;
+            }
+            if section == "identity" {
+                self.public_keys(&field, &mut table)?;
+            }
+            items.push(self.item(&field, section, table)?);
+        }
+        Ok(items)
+    }
+
+    fn item(&self, field: &str, section: &str, mut table: Map<String, Value>) -> Result<Item, Misfit> {
+        defaults::complete(section, &mut table, &self.base);
+        macro_rules! of {
+            ($variant:ident) => {
+                Item::$variant(self.typed(field, table)?)
+            };
+        }
+        Ok(match section {
+            "identity" => of!(Identity),
+            "source" => of!(Source),
+            "readback_method" => of!(ReadbackMethod),
+            "operation" => of!(Operation),
+            "rule" => of!(Rule),
+            "policy" => of!(Policy),
+            "appointment" => of!(Appointment),
+            "goal" => of!(Goal),
+            "constraint" => of!(Constraint),
+            "grant" => of!(Grant),
+            "claim" => of!(Claim),
+            "method" => of!(Method),
+            "dependency" => of!(Dependency),
+            other => return Err(self.source.misfit(other, "there is no such section; docs/deployment.md lists them")),
+        })
+    }
+
+    /// Rules, policies and the user's identity, as far as the file does not declare them itself.
+    fn standard(&self, declared: &[Item]) -> Result<Vec<Item>, Misfit> {
+        let mut items = Vec::new();
+        for (section, value) in defaults::standard(&self.base.user) {
+            let Value::Object(table) = value else { continue };
+            let item = self.item(section, section, table)?;
+            let same_kind = |other: &&Item| other.kind() == item.kind();
+            let same_rule = |other: &&Item| match (&item, other) {
+                (Item::Rule(own), Item::Rule(other)) => std::mem::discriminant(&own.body) == std::mem::discriminant(&other.body),
+                _ => other.id() == item.id(),
+            };
+            if !declared.iter().filter(same_kind).any(|other| same_rule(&other)) {
+                items.push(item);
+            }
+        }
+        Ok(items)
+    }
+
+    /// Puts the id and digest of the named declaration where only its id stands.
+    fn cite_declaration(
+        &self,
+        field: &str,
+        table: &mut Map<String, Value>,
+        declarations: &[Declaration],
+    ) -> Result<(), Misfit> {
+        let named = table.get("declaration").and_then(Value::as_str).map(str::to_owned);
+        let found = named.as_ref().and_then(|named| declarations.iter().find(|d| d.declaration_id.as_str() == named));
+        let Some(declaration) = found else {
+            let reason = "name the declaration it comes from: `declaration = \"ID\"` of a `[[declaration]]`";
+            return Err(self.source.misfit(format!("{field}.declaration"), reason));
+        };
+        let digest = digest_of(declaration).map_err(|fault| misfit(self.source, field, &fault))?;
+        table.insert("declaration".to_owned(), json!({ "id": declaration.declaration_id, "digest": digest }));
+        Ok(())
+    }
+
+    /// Derives each key's id from the key itself.
+    fn public_keys(&self, field: &str, table: &mut Map<String, Value>) -> Result<(), Misfit> {
+        let Some(Value::Array(keys)) = table.get_mut("keys") else { return Ok(()) };
+        for (index, key) in keys.iter_mut().enumerate() {
+            let place = format!("{field}.keys.{index}.public_key");
+            let Some(key) = key.as_object_mut() else { continue };
+            let text = key.get("public_key").and_then(Value::as_str).unwrap_or_default();
+            let id = crate::keys::id_of(text).map_err(|reason| self.source.misfit(place, reason))?;
+            key.entry("key_id").or_insert(json!(id));
+        }
+        Ok(())
+    }
+
+    /// Makes paths in a contract absolute: `./` counts from the deployment, a bare program is looked up once, now.
+    fn place(&self, field: &str, contract: &mut Value) -> Result<(), Misfit> {
+        match contract {
+            Value::Object(members) => {
+                for (name, member) in members.iter_mut() {
+                    let field = format!("{field}.{name}");
+                    match member {
+                        Value::String(text) if matches!(name.as_str(), "program" | "openssl") => {
+                            let found = super::process::absolute_program(text, self.directory);
+                            *text = found.map_err(|reason| self.source.misfit(&field, reason))?;
+                        }
+                        Value::String(text) => {
+                            if let Some(inner) = text.strip_prefix("./") {
+                                *text = self.directory.join(inner).to_string_lossy().into_owned();
+                            }
+                        }
+                        Value::Object(_) | Value::Array(_) => self.place(&field, member)?,
+                        Value::Null | Value::Bool(_) | Value::Number(_) => {}
+                    }
+                }
+                Ok(())
+            }
+            Value::Array(items) => {
+                for (index, item) in items.iter_mut().enumerate() {
+                    match item {
+                        Value::String(text) if text.starts_with("./") => {
+                            let inner = text.trim_start_matches("./").to_owned();
+                            *text = self.directory.join(inner).to_string_lossy().into_owned();
+                        }
+                        other => self.place(&format!("{field}.{index}"), other)?,
+                    }
+                }
+                Ok(())
+            }
+            Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) => Ok(()),
+        }
+    }
+
+    /// The triggers, with the names of observation streams put where `METHOD TYPE ACCOUNT ADDRESS` stands.
+    fn reentries(&self, file: &mut Map<String, Value>, items: &[Item]) -> Result<Vec<Reentry>, Misfit> {
+        let tables = self.tables(file, "reentry")?.into_iter();
+        tables
+            .map(|(field, mut table)| {
+                if let Some(predicate) = table.get_mut("predicate") {
+                    streams(predicate, items).map_err(|reason| self.source.misfit(format!("{field}.predicate"), reason))?;
+                }
+                defaults::complete("reentry", &mut table, &self.base);
+                self.typed(&field, table)
+            })
+            .collect()
+    }
+
+    fn obligations(
+        &self,
+        file: &mut Map<String, Value>,
+        declarations: &[Declaration],
+        items: &[Item],
+    ) -> Result<Vec<(Obligation, Vec<Reentry>)>, Misfit> {
+        let mut triggers: BTreeMap<String, Vec<Reentry>> = BTreeMap::new();
+        for reentry in self.reentries(file, items)? {
+            triggers.entry(reentry.obligation_id.to_string()).or_default().push(reentry);
+        }
+        let mut obligations = Vec::new();
+        for (field, mut table) in self.tables(file, "obligation")? {
+            self.cite_declaration(&field, &mut table, declarations)?;
+            let declaration = table.remove("declaration").unwrap_or(Value::Null);
+            defaults::fill(&mut table, json!({ "origin": { "declaration": declaration } }));
+            let id = table.get("obligation_id").and_then(Value::as_str).unwrap_or_default().to_owned();
+            let own = triggers.remove(&id).unwrap_or_default();
+            let listed: Vec<_> = own.iter().map(|reentry| &reentry.reentry_id).collect();
+            defaults::fill(&mut table, json!({ "reentry_refs": listed }));
+            defaults::complete("obligation", &mut table, &self.base);
+            obligations.push((self.typed(&field, table)?, own));
+        }
+        match triggers.keys().next() {
+            None => Ok(obligations),
+            Some(id) => Err(self.source.misfit("reentry", format!("a trigger names obligation `{id}`, which is not declared"))),
+        }
+    }
+}
+
+/// Replaces `METHOD TYPE ACCOUNT ADDRESS` in every `after_cursor` of a predicate by the stream of these observations.
+pub(crate) fn streams(predicate: &mut Value, items: &[Item]) -> Result<(), String> {
+    if let Some(Value::Array(children)) = predicate.get_mut("items") {
+        children.iter_mut().try_for_each(|child| streams(child, items))?;
+    }
+    let Some(Value::Object(cursor)) = predicate.get_mut("after_cursor") else { return Ok(()) };
+    let mut named = Map::new();
+    for (stream, after) in std::mem::take(cursor) {
+        named.insert(stream_of(&stream, items)?, after);
+    }
+    *cursor = named;
+    Ok(())
+}
+
+fn stream_of(text: &str, items: &[Item]) -> Result<String, String> {
+    let mut words = text.splitn(4, ' ');
+    let (Some(method), Some(r#type), Some(account), Some(address)) = (words.next(), words.next(), words.next(), words.next())
+    else {
+        return Ok(text.to_owned());
+    };
+    let registered = items.iter().find_map(|item| match item {
+        Item::ReadbackMethod(registered) if registered.method.as_str() == method => Some(registered),
+        _ => None,
+    });
+    let registered = registered.ok_or_else(|| format!("no readback method is called `{method}`"))?;
+    let target = Target { r#type: r#type.into(), account: account.into(), address: address.into() };
+    Ok(closer_protocol::readback::observation_stream(registered, &target).to_string())
+}

@@ -1,0 +1,327 @@
+//! What can be asked of a space, by whom, and how it is answered: one function behind every face.
+//!
+//! The socket carries these requests as they stand; a verb on a resting space answers them in its own process. Whatever is
+//! told comes from the record; whatever is changed goes through the sequence like any other input.
+
+mod act;
+mod bench;
+mod change;
+mod keys;
+mod obligation;
+mod record;
+mod trigger;
+mod why;
+mod words;
+
+use crate::error::Error;
+use crate::space::Space;
+use closer_contracts::id::{ActorId, DecisionId, EntityId, EvidenceId, GrantId, Key, KeyId, ObligationId, OperationId};
+use closer_contracts::id::{ChangeKindId, SourceId, Text};
+use closer_contracts::item::IdentityKind;
+use closer_contracts::refs::{ProducerRole, TargetPattern};
+use closer_contracts::refusal::{Denial, RefusalCode};
+use closer_protocol::{Reply, View};
+use serde::{Deserialize, Serialize};
+use serde_json::{Value, json};
+
+/// A request and who makes it.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Asked {
+    /// The identity it is made as; without one, the identity that the face stands for.
+    pub identity: Option<ActorId>,
+    /// The request.
+    pub request: Request,
+}
+
+/// One request.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+#[serde(tag = "verb", rename_all = "snake_case", deny_unknown_fields)]
+pub enum Request {
+    /// The obligations.
+    ObligationList {
+        /// Settled ones too.
+        all: bool,
+    },
+    /// One obligation.
+    ObligationShow {
+        /// Which.
+        obligation_id: ObligationId,
+    },
+    /// What led to where an obligation stands, stage by stage.
+    ObligationTrace {
+        /// Which.
+        obligation_id: ObligationId,
+    },
+    /// Why an obligation waits, was refused, and what would wake it.
+    ObligationWhy {
+        /// Which.
+        obligation_id: ObligationId,
+    },
+    /// The triggers.
+    ReentryList {
+        /// Of one obligation only.
+        obligation_id: Option<ObligationId>,
+    },
+    /// Installs a trigger beside those an obligation has.
+    ReentryRegister {
+        /// The REENTRY; what a deployment file may leave out may be left out.
+        reentry: Value,
+    },
+    /// When a predicate would have come true on what is on record.
+    ReentryTest {
+        /// The predicate.
+        predicate: Value,
+    },
+    /// The packets on The Bench.
+    BenchList {
+        /// Answered ones too.
+        all: bool,
+    },
+    /// One packet.
+    BenchShow {
+        /// Which.
+        decision_id: DecisionId,
+    },
+    /// Answers a packet.
+    BenchDecide {
+        /// Which.
+        decision_id: DecisionId,
+        /// The option, by its id.
+        option: String,
+    },
+    /// Announces a change.
+    EventSend(EventDraft),
+    /// Hands in a payload as it was written and signed elsewhere.
+    PayloadSend {
+        /// The payload's text.
+        payload: String,
+        /// The key it is signed with, where it is.
+        key_id: Option<KeyId>,
+        /// The signature.
+        signature: Option<Key>,
+    },
+    /// Restricts at once.
+    Restrict(RestrictDraft),
+    /// One receipt, by its id or the version it led to.
+    ReceiptShow {
+        /// Which.
+        receipt: String,
+    },
+    /// Walks everything on disk and checks it.
+    Verify,
+    /// Throws the derived state away and builds it again.
+    Rebuild,
+    /// Copies everything durable into a new folder.
+    Backup {
+        /// The folder, absolute.
+        destination: String,
+    },
+    /// The registered keys.
+    KeysList,
+    /// Registers another key of an identity, under the user's authority.
+    KeysRotate {
+        /// Whose.
+        identity: ActorId,
+        /// 64 hexadecimal digits.
+        public_key: String,
+        /// What it may sign.
+        signing_scope: Vec<String>,
+    },
+    /// Revokes a key, under the user's authority.
+    KeysRevoke {
+        /// Which.
+        key_id: KeyId,
+        /// Whether it was compromised: whatever it signed is then flagged.
+        compromised: bool,
+    },
+}
+
+/// An event to be announced.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct EventDraft {
+    /// Its source.
+    pub source_id: SourceId,
+    /// What it is about.
+    pub entity_ref: EntityId,
+    /// What kind of change.
+    pub change_kind: ChangeKindId,
+    /// The evidence it cites.
+    pub evidence: Vec<EvidenceId>,
+    /// What makes a repeat of it the same event; without one it has no repeats.
+    pub deduplication_key: Option<Key>,
+}
+
+/// A restriction to be made.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct RestrictDraft {
+    /// The appointed issuer.
+    pub issuer: ActorId,
+    /// Revoke this grant.
+    pub grant_id: Option<GrantId>,
+    /// Or restrict this operation.
+    pub operation: Option<OperationId>,
+    /// On these targets.
+    pub targets: Option<TargetPattern>,
+    /// Or everything for this obligation.
+    pub obligation_id: Option<ObligationId>,
+    /// Why.
+    pub reason: Text,
+    /// Within which time it is reconciled, in milliseconds; without one, the most that the appointment allows.
+    pub reconcile_within_ms: Option<u64>,
+}
+
+/// How a request went.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(tag = "outcome", rename_all = "snake_case")]
+pub enum Outcome {
+    /// As asked.
+    Done,
+    /// The protocol declined; the foremost code.
+    Refused {
+        /// The code.
+        code: RefusalCode,
+    },
+    /// There is no such thing on record.
+    NotFound,
+    /// Bytes on disk are not what was written.
+    Corruption,
+    /// It failed.
+    Failed,
+}
+
+/// What a request is answered with: data for programs, the same in lines for people.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub struct Answer {
+    /// How it went.
+    #[serde(flatten)]
+    pub outcome: Outcome,
+    /// For programs.
+    pub data: Value,
+    /// For people.
+    pub text: Vec<String>,
+}
+
+impl Answer {
+    pub(crate) fn done(data: Value, text: Vec<String>) -> Self {
+        Self { outcome: Outcome::Done, data, text }
+    }
+
+    pub(crate) fn not_found(what: &str, id: &str) -> Self {
+        let text = format!("no {what} on record is called `{id}`");
+        Self { outcome: Outcome::NotFound, data: json!({ "error": text }), text: vec![text] }
+    }
+
+    /// What went wrong, as an answer.
+    #[must_use]
+    pub fn failed(error: &Error) -> Self {
+        let outcome = match error {
+            Error::Store(closer_store::StoreError::Corruption(_)) => Outcome::Corruption,
+            Error::Actors(closer_actors::Error::Busy) => Outcome::Refused { code: RefusalCode::Busy },
+            _ => Outcome::Failed,
+        };
+        let text = error.to_string();
+        Self { outcome, data: json!({ "error": text }), text: vec![text] }
+    }
+
+    /// A refusal: the foremost denial first, each with its page.
+    pub(crate) fn refused(denials: &[Denial]) -> Self {
+        let Some(first) = closer_contracts::refusal::foremost(denials) else {
+            return Self::done(json!({}), Vec::new());
+        };
+        let line = |denial: &Denial| {
+            let offending = denial.offending.as_ref().map(|offending| format!(" ({offending})")).unwrap_or_default();
+            format!("refused: {}: {}{offending}", denial.code.as_str(), denial.reason)
+        };
+        let told = |denial: &Denial| {
+            json!({
+                "code": denial.code, "number": denial.code as u16, "check": denial.check, "offending": denial.offending,
+                "reason": denial.reason, "spec_ref": denial.code.spec_ref(), "retryable": denial.code.is_retryable(),
+            })
+        };
+        let others = denials.iter().filter(|denial| *denial != first);
+        let mut text: Vec<String> = std::iter::once(first).chain(others).map(line).collect();
+        text.push(format!("see docs/refusals/{}.md", first.code.as_str()));
+        let denials: Vec<Value> = denials.iter().map(told).collect();
+        Self {
+            outcome: Outcome::Refused { code: first.code },
+            data: json!({ "code": first.code, "reason": first.reason, "denials": denials }),
+            text,
+        }
+    }
+
+    /// What the sequence replied: the records, or the refusal.
+    pub(crate) fn replied(reply: &Reply, what: &str) -> Self {
+        match reply {
+            Reply::Recorded(references) => {
+                let lines = references.iter().map(|reference| format!("{} {}", reference.id, words::short(&reference.digest)));
+                let text = std::iter::once(what.to_owned()).chain(lines).collect();
+                Self::done(json!({ "recorded": references }), text)
+            }
+            Reply::Refused(denials) => Self::refused(denials),
+        }
+    }
+}
+
+/// Answers one request for an identity.
+///
+/// # Errors
+/// What kept it from being answered; a refusal is an [`Answer`].
+pub async fn answer(space: &dyn Space, identity: &ActorId, request: Request) -> Result<Answer, Error> {
+    if let Some(answer) = not_to_be_spoken_for(&space.view(), identity) {
+        return Ok(answer);
+    }
+    match request {
+        Request::ObligationList { all } => Ok(obligation::list(&space.view(), all)),
+        Request::ObligationShow { obligation_id } => Ok(obligation::show(&space.view(), &obligation_id)),
+        Request::ObligationTrace { obligation_id } => Ok(obligation::trace(&space.view(), &obligation_id)),
+        Request::ObligationWhy { obligation_id } => why::why(space, &obligation_id),
+        Request::ReentryList { obligation_id } => Ok(trigger::list(space, obligation_id.as_ref())),
+        Request::ReentryRegister { reentry } => trigger::register(space, identity, reentry).await,
+        Request::ReentryTest { predicate } => trigger::test(space, predicate),
+        Request::BenchList { all } => Ok(bench::list(&space.view(), all)),
+        Request::BenchShow { decision_id } => Ok(bench::show(&space.view(), &decision_id)),
+        Request::BenchDecide { decision_id, option } => bench::decide(space, identity, &decision_id, &option).await,
+        Request::EventSend(draft) => act::send(space, identity, draft).await,
+        Request::PayloadSend { payload, key_id, signature } => {
+            act::hand_in(space, &payload, key_id.zip(signature)).await
+        }
+        Request::Restrict(draft) => act::restrict(space, draft).await,
+        Request::ReceiptShow { receipt } => Ok(record::receipt(&space.view(), &receipt)),
+        Request::Verify => record::verify(space, &mut |_| {}),
+        Request::Rebuild => record::rebuild(space, &mut |_| {}),
+        Request::Backup { destination } => record::backup(space, identity, &destination, &mut |_| {}),
+        Request::KeysList => Ok(keys::list(&space.view())),
+        Request::KeysRotate { identity: whose, public_key, signing_scope } => {
+            keys::rotate(space, identity, &whose, &public_key, signing_scope).await
+        }
+        Request::KeysRevoke { key_id, compromised } => keys::revoke(space, identity, &key_id, compromised).await,
+    }
+}
+
+pub use record::{backup, rebuild, verify};
+
+/// The identity that whoever runs this process speaks for unless told otherwise: the user.
+#[must_use]
+pub fn default_identity(view: &View) -> ActorId {
+    view.state.profile().map_or_else(|| ActorId::from("nobody"), |profile| profile.user.clone())
+}
+
+/// A face speaks for people and for what observes on their behalf, never for the runtime's services or a participant.
+fn not_to_be_spoken_for(view: &View, identity: &ActorId) -> Option<Answer> {
+    let registered = view.state.identity(identity);
+    let allowed = registered.is_some_and(|registered| {
+        let own = match registered.kind {
+            IdentityKind::User | IdentityKind::Issuer | IdentityKind::Producer => true,
+            IdentityKind::Endpoint | IdentityKind::Service => false,
+        };
+        own && !registered.roles.contains(&ProducerRole::Participant)
+    });
+    let denial = || {
+        let reason = "nobody speaks for this identity from here: it is not registered, or it is a service or participant";
+        Denial::new(RefusalCode::Unauthenticated, closer_contracts::refusal::CheckKind::Authentication, reason).of(identity)
+    };
+    (!allowed).then(|| Answer::refused(&[denial()]))
+}

@@ -1,0 +1,133 @@
+//! The Bench: the packets that wait for the user, and the user's answers.
+
+use super::Answer;
+use crate::error::Error;
+use crate::space::{Claimed, Space};
+use closer_contracts::audit::{DecisionType, UserDecision};
+use closer_contracts::auth::SigningScope;
+use closer_contracts::briefcase::PacketStatus;
+use closer_contracts::canonical::digest_of;
+use closer_contracts::id::{ActorId, DecisionId, Id, Text};
+use closer_contracts::item::ItemKind;
+use closer_contracts::refs::{ActorRef, ArtifactRef, AuthenticatedIssuer, ProducerRole};
+use closer_protocol::entry::ArtifactBody;
+use closer_protocol::view::{Packet, View};
+use closer_protocol::{Input, Submission};
+use serde_json::{Value, json};
+use std::sync::Arc;
+
+/// Whether a packet waits for an answer.
+pub(crate) fn is_waiting(packet: &Packet) -> bool {
+    match packet.status {
+        PacketStatus::Open | PacketStatus::Overdue => true,
+        PacketStatus::Refreshed | PacketStatus::Withdrawn | PacketStatus::Answered => false,
+    }
+}
+
+pub(super) fn list(view: &View, all: bool) -> Answer {
+    let packets: Vec<(&DecisionId, &Packet)> = view.packets.iter().filter(|(_, packet)| all || is_waiting(packet)).collect();
+    let line = |(id, packet): &(&DecisionId, &Packet)| format!("{id:<44} {:<10} {}", packet.status, packet.packet.body.question);
+    let told = |(id, packet): &(&DecisionId, &Packet)| {
+        let body = &packet.packet.body;
+        json!({
+            "decision_id": id, "status": packet.status, "question": body.question, "obligation_ids": body.obligation_ids,
+            "deadline": body.deadline,
+        })
+    };
+    let told: Vec<Value> = packets.iter().map(told).collect();
+    Answer::done(json!({ "packets": told }), packets.iter().map(line).collect())
+}
+
+pub(super) fn show(view: &View, id: &DecisionId) -> Answer {
+    let Some(packet) = view.packets.get(id) else { return Answer::not_found("packet", id.as_str()) };
+    let body = &packet.packet.body;
+    let mut text = vec![format!("{}   [{}]", body.question, packet.status)];
+    text.extend(body.obligation_ids.iter().map(|obligation| format!("  about        {obligation}")));
+    if let Some(requested) = &body.requested_authorization {
+        let grant = requested.grant();
+        let operations: Vec<&str> = grant.allowed_operations.iter().map(|operation| operation.as_str()).collect();
+        text.push(format!("  would allow  {} until {}", operations.join(", "), grant.expiry.as_str()));
+        text.extend(grant.targets.iter().map(|target| format!("  on           `{}` of `{}`", target.address, target.account)));
+        text.extend(grant.parameter_bounds.iter().map(|bound| {
+            let values = bound.one_of.iter().flatten().map(|value| value.0.to_string()).collect::<Vec<_>>();
+            format!("  with         {} = {}", bound.parameter, values.join(" or "))
+        }));
+    }
+    text.extend(body.evidence_refs.iter().map(|evidence| format!("  evidence     {evidence}")));
+    text.extend(body.remaining_uncertainty.iter().map(|unknown| format!("  not known    {unknown}")));
+    text.extend(body.deadline.iter().map(|deadline| format!("  answer by    {}; {}", deadline.as_str(), body.while_waiting.consequence)));
+    text.extend(body.alternatives.iter().map(|option| format!("  {:<12} {} - {}", option.option_id, option.text, option.consequence)));
+    if is_waiting(packet) {
+        text.push(format!("answer with: closer bench decide {id} OPTION"));
+    }
+    Answer::done(json!({ "packet": &**body, "status": packet.status, "decision": packet.decision }), text)
+}
+
+/// What kind of answer an option is. Only one that was offered can be chosen.
+fn decision_type(packet: &Packet, option: &str) -> Option<DecisionType> {
+    let offered = packet.packet.body.alternatives.iter().any(|alternative| alternative.option_id.as_str() == option);
+    offered.then_some(match option {
+        "allow" => DecisionType::ScopedAuthorization,
+        "refuse" => DecisionType::Rejection,
+        "investigate" => DecisionType::InvestigationRequest,
+        _ => DecisionType::Preference,
+    })
+}
+
+/// How an identity's statements are known to be its own: by its entry in the registry.
+pub(super) fn issuer(view: &View, identity: &ActorId) -> AuthenticatedIssuer {
+    let registered = view.state.item(ItemKind::Identity, &identity.into());
+    let digest = registered.map_or(closer_contracts::Digest::of(identity.as_str().as_bytes()), |accepted| accepted.digest);
+    AuthenticatedIssuer { identity: identity.clone(), auth_ref: ArtifactRef { id: identity.as_str().into(), digest } }
+}
+
+pub(super) async fn decide(
+    space: &dyn Space,
+    identity: &ActorId,
+    id: &DecisionId,
+    option: &str,
+) -> Result<Answer, Error> {
+    let view = space.view();
+    let Some(packet) = view.packets.get(id) else { return Ok(Answer::not_found("packet", id.as_str())) };
+    let Some(decision_type) = decision_type(packet, option) else {
+        let offered: Vec<&str> = packet.packet.body.alternatives.iter().map(|option| option.option_id.as_str()).collect();
+        return Ok(Answer::not_found(&format!("option of this packet (it offers {})", offered.join(", ")), option));
+    };
+    let decision = UserDecision {
+        decision_id: DecisionId::new(space.fresh("answer")),
+        briefcase_ref: ArtifactRef { id: id.as_str().into(), digest: packet.packet.payload.content_digest() },
+        selected_option_or_instruction: Text::from(option),
+        authenticated_issuer: issuer(&view, identity),
+        issued_at: space.moment().now,
+        evidence_version: packet.evidence_version,
+        decision_type,
+    };
+    let subject = Id::from(&decision.decision_id);
+    let reply = submit(space, decision, subject, SigningScope::UserDecision, identity, ProducerRole::User).await?;
+    Ok(Answer::replied(&reply, &format!("answered `{option}`: a {decision_type}")))
+}
+
+/// Submits an artifact as an identity that the face speaks for.
+pub(super) async fn submit<T: Into<ArtifactBody> + serde::Serialize>(
+    space: &dyn Space,
+    artifact: T,
+    id: Id,
+    scope: SigningScope,
+    identity: &ActorId,
+    role: ProducerRole,
+) -> Result<closer_protocol::Reply, Error> {
+    let claimed = Claimed {
+        id,
+        content_digest: digest_of(&artifact)?,
+        scope,
+        identity: identity.clone(),
+        role: None,
+        signature: None,
+    };
+    let auth = match space.authenticate(&claimed) {
+        Ok(auth) => auth,
+        Err(fault) => return Ok(closer_protocol::Reply::Refused(vec![fault.into()])),
+    };
+    let producer = ActorRef { actor_id: identity.clone(), role };
+    space.submit(Input::Artifact(Submission { content: Arc::new(artifact.into()), producer, auth })).await
+}

@@ -1,0 +1,124 @@
+//! A space at rest: the store is held for one request and nothing outside is touched.
+
+use super::{Claimed, Space};
+use crate::error::Error;
+use closer_adapters::clock::{ClockBounds, SystemClock};
+use closer_adapters::ids::UuidIds;
+use closer_contracts::auth::{Accepted, Authenticated, Credential, Session, Sessions, Subject, authenticate};
+use closer_contracts::fault::Fault;
+use closer_contracts::id::{ActorId, SessionId};
+use closer_contracts::record::{Epoch, FencedAppend};
+use closer_protocol::port::{Clock, Ids, Pending};
+use closer_protocol::sequence::Sequence;
+use closer_protocol::{Input, Moment, Reply, View};
+use closer_store::{Declined, Log, RecordLog};
+use std::collections::BTreeMap;
+use std::path::Path;
+use std::sync::{Arc, Mutex, PoisonError};
+
+/// A space at rest.
+pub struct Resting {
+    log: Arc<Log>,
+    epoch: Epoch,
+    clock: SystemClock,
+    sequence: Mutex<Sequence>,
+    sessions: Mutex<(Sessions, BTreeMap<ActorId, Session>)>,
+}
+
+impl std::fmt::Debug for Resting {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Resting").finish_non_exhaustive()
+    }
+}
+
+fn append(log: &Log, epoch: Epoch, append: Option<FencedAppend>) -> Result<(), Error> {
+    let Some(append) = append else { return Ok(()) };
+    let ticket = log.submit(epoch, append).map_err(|declined| match declined {
+        Declined::Store(error) => Error::from(error),
+        Declined::Conflict(conflict) => Error::Runtime(format!("a guard failed: {conflict:?}")),
+    })?;
+    ticket.wait()?;
+    Ok(())
+}
+
+impl Resting {
+    /// Opens the store and folds what it holds.
+    ///
+    /// # Errors
+    /// `Locked` where another process holds it; what cannot be read or folded.
+    pub fn open(store: &Path) -> Result<Self, Error> {
+        let log = Arc::new(Log::open(store, None)?);
+        let view = closer_actors::replay(&log)?;
+        let epoch = log.acquire()?;
+        Ok(Self {
+            clock: SystemClock::start(ClockBounds::default(), view.latest.as_ref()),
+            sequence: Mutex::new(Sequence::new(view)),
+            sessions: Mutex::default(),
+            log,
+            epoch,
+        })
+    }
+
+    fn decide(&self, input: Input) -> Result<Reply, Error> {
+        let mut sequence = self.sequence.lock().unwrap_or_else(PoisonError::into_inner);
+        let step = sequence.take(input, self.moment(), &*self.log)?;
+        let recorded = append(&self.log, self.epoch, step.append);
+        match recorded {
+            Ok(()) => sequence.acknowledged(),
+            Err(error) => {
+                sequence.discard();
+                return Err(error);
+            }
+        }
+        Ok(step.reply)
+    }
+}
+
+impl Space for Resting {
+    fn log(&self) -> &Arc<Log> {
+        &self.log
+    }
+
+    fn view(&self) -> Arc<View> {
+        Arc::new(self.sequence.lock().unwrap_or_else(PoisonError::into_inner).durable().clone())
+    }
+
+    fn moment(&self) -> Moment {
+        let (now, clock) = self.clock.now();
+        Moment { now, clock }
+    }
+
+    fn fresh(&self, prefix: &str) -> String {
+        UuidIds.fresh(prefix)
+    }
+
+    fn authenticate(&self, claimed: &Claimed) -> Result<Authenticated, Fault> {
+        let view = self.view();
+        let identity = view.state.identity(&claimed.identity);
+        let now = self.moment().now;
+        let mut sessions = self.sessions.lock().unwrap_or_else(PoisonError::into_inner);
+        let (registry, held) = &mut *sessions;
+        if let (None, Some(identity), false) = (&claimed.signature, identity, held.contains_key(&claimed.identity)) {
+            let session = registry.issue(SessionId::new(UuidIds.fresh("session")), identity, &now)?;
+            held.insert(claimed.identity.clone(), session);
+        }
+        let credential = match (&claimed.signature, held.get(&claimed.identity)) {
+            (Some((key_id, signature)), _) => Credential::Ed25519 { key_id, signature },
+            (None, Some(session)) => Credential::Session(session),
+            (None, None) => Credential::None,
+        };
+        let mechanisms = view.state.profile().map(|profile| profile.mechanisms.clone()).unwrap_or_default();
+        let subject = Subject {
+            id: claimed.id.clone(),
+            content_digest: claimed.content_digest,
+            scope: claimed.scope,
+            producer: claimed.identity.clone(),
+            role: claimed.role,
+        };
+        authenticate(Accepted { mechanisms: &mechanisms, sessions: registry }, identity, &subject, credential, &now)
+    }
+
+    fn submit(&self, input: Input) -> Pending<'_, Result<Reply, Error>> {
+        Box::pin(async move { self.decide(input) })
+    }
+}
