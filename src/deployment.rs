@@ -13,8 +13,10 @@ mod source;
 pub use process::{Command, Companion, Running};
 pub use source::{FILE_BYTES_MAX, Misfit};
 
+use crate::socket::Access;
 use closer_adapters::participants::ParticipantConfig;
 use closer_contracts::id::{ActorId, ChangeKindId, EntityId, ObligationId, ReadbackMethodId, SourceId};
+use closer_contracts::item::Item;
 use closer_contracts::refs::Target;
 use closer_contracts::time::Timestamp;
 use closer_protocol::genesis::Founding;
@@ -85,6 +87,8 @@ pub struct Deployment {
     pub participants: BTreeMap<ActorId, ParticipantConfig>,
     /// What is looked at.
     pub observations: Vec<Observation>,
+    /// Which other users of the machine may connect.
+    pub access: Vec<Access>,
     /// What `init` runs once, before the space exists.
     pub prepare: Vec<Command>,
     /// What `run` starts beside itself and ends with itself.
@@ -109,6 +113,19 @@ const fn until() -> Until {
 }
 
 impl Deployment {
+    /// Where a deployment's store is; reads no more of the file than that, so that a space can be asked whatever else the
+    /// file says.
+    ///
+    /// # Errors
+    /// [`Misfit`] with file, line, column and field.
+    pub fn store_of(directory: &Path) -> Result<PathBuf, Misfit> {
+        let (source, mut file) = Source::read(&directory.join(FILE))?;
+        let directory = std::path::absolute(directory).map_err(|error| source.misfit("", error.to_string()))?;
+        let settings = file.remove("run").unwrap_or(Value::Object(Map::new()));
+        let settings: Settings = source.typed("run", settings)?;
+        Ok(directory.join(settings.store))
+    }
+
     /// Reads the deployment in a folder. `now` is what relative times count from.
     ///
     /// # Errors
@@ -119,6 +136,7 @@ impl Deployment {
         moments::resolve(&source, &mut file, now)?;
         let settings = file.remove("run").unwrap_or(Value::Object(Map::new()));
         let settings: Settings = source.typed("run", settings)?;
+        let access: Vec<Access> = section(&source, &mut file, "access")?;
         let prepare: Vec<Command> = section(&source, &mut file, "prepare")?;
         let companions: Vec<Companion> = section(&source, &mut file, "companion")?;
         let observations: Vec<Observation> = section(&source, &mut file, "observation")?;
@@ -130,6 +148,7 @@ impl Deployment {
             founding,
             participants,
             observations,
+            access,
             prepare,
             companions,
             directory,
@@ -143,6 +162,26 @@ fn section<T: serde::de::DeserializeOwned>(
     name: &str,
 ) -> Result<Vec<T>, Misfit> {
     source.typed(name, file.remove(name).unwrap_or(Value::Array(Vec::new())))
+}
+
+/// Completes a trigger that was written by hand as in a deployment file; `methods` are the readback methods there are.
+///
+/// # Errors
+/// A stream of observations that no method makes.
+pub fn complete_reentry(table: &mut Map<String, Value>, methods: &[Item]) -> Result<(), String> {
+    if let Some(predicate) = table.get_mut("predicate") {
+        founding::streams(predicate, methods)?;
+    }
+    defaults::complete_reentry(table);
+    Ok(())
+}
+
+/// Puts the names of observation streams where `METHOD TYPE ACCOUNT ADDRESS` stands in a predicate.
+///
+/// # Errors
+/// A stream of observations that no method makes.
+pub fn name_streams(predicate: &mut Value, methods: &[Item]) -> Result<(), String> {
+    founding::streams(predicate, methods)
 }
 
 /// The participants: each entry is a participant's own configuration, and whose it is.

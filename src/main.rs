@@ -1,2 +1,5 @@
-//! closer
-fn main() {}
+//! The `closer` binary.
+
+fn main() -> std::process::ExitCode {
+    closer::cli::main().into()
+}

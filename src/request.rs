@@ -174,16 +174,13 @@ pub struct RestrictDraft {
 }
 
 /// How a request went.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(tag = "outcome", rename_all = "snake_case")]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
 pub enum Outcome {
     /// As asked.
     Done,
-    /// The protocol declined; the foremost code.
-    Refused {
-        /// The code.
-        code: RefusalCode,
-    },
+    /// The protocol declined.
+    Refused,
     /// There is no such thing on record.
     NotFound,
     /// Bytes on disk are not what was written.
@@ -196,8 +193,9 @@ pub enum Outcome {
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct Answer {
     /// How it went.
-    #[serde(flatten)]
     pub outcome: Outcome,
+    /// The foremost code, where it was refused.
+    pub code: Option<RefusalCode>,
     /// For programs.
     pub data: Value,
     /// For people.
@@ -205,13 +203,22 @@ pub struct Answer {
 }
 
 impl Answer {
+    pub(crate) const fn new(outcome: Outcome, data: Value, text: Vec<String>) -> Self {
+        Self { outcome, code: None, data, text }
+    }
+
     pub(crate) fn done(data: Value, text: Vec<String>) -> Self {
-        Self { outcome: Outcome::Done, data, text }
+        Self::new(Outcome::Done, data, text)
     }
 
     pub(crate) fn not_found(what: &str, id: &str) -> Self {
-        let text = format!("no {what} on record is called `{id}`");
-        Self { outcome: Outcome::NotFound, data: json!({ "error": text }), text: vec![text] }
+        Self::absent(format!("no {what} on record is called `{id}`"))
+    }
+
+    /// There is nothing where something was looked for.
+    #[must_use]
+    pub fn absent(text: String) -> Self {
+        Self::new(Outcome::NotFound, json!({ "error": text }), vec![text])
     }
 
     /// What went wrong, as an answer.
@@ -219,11 +226,15 @@ impl Answer {
     pub fn failed(error: &Error) -> Self {
         let outcome = match error {
             Error::Store(closer_store::StoreError::Corruption(_)) => Outcome::Corruption,
-            Error::Actors(closer_actors::Error::Busy) => Outcome::Refused { code: RefusalCode::Busy },
+            Error::Actors(closer_actors::Error::Busy) => {
+                let reason = "as much work is admitted as the runtime takes; try again shortly";
+                let kind = closer_contracts::refusal::CheckKind::Runtime;
+                return Self::refused(&[Denial::new(RefusalCode::Busy, kind, reason)]);
+            }
             _ => Outcome::Failed,
         };
         let text = error.to_string();
-        Self { outcome, data: json!({ "error": text }), text: vec![text] }
+        Self::new(outcome, json!({ "error": text }), vec![text])
     }
 
     /// A refusal: the foremost denial first, each with its page.
@@ -246,7 +257,8 @@ impl Answer {
         text.push(format!("see docs/refusals/{}.md", first.code.as_str()));
         let denials: Vec<Value> = denials.iter().map(told).collect();
         Self {
-            outcome: Outcome::Refused { code: first.code },
+            outcome: Outcome::Refused,
+            code: Some(first.code),
             data: json!({ "code": first.code, "reason": first.reason, "denials": denials }),
             text,
         }
@@ -290,9 +302,14 @@ pub async fn answer(space: &dyn Space, identity: &ActorId, request: Request) -> 
         }
         Request::Restrict(draft) => act::restrict(space, draft).await,
         Request::ReceiptShow { receipt } => Ok(record::receipt(&space.view(), &receipt)),
-        Request::Verify => record::verify(space, &mut |_| {}),
-        Request::Rebuild => record::rebuild(space, &mut |_| {}),
-        Request::Backup { destination } => record::backup(space, identity, &destination, &mut |_| {}),
+        Request::Verify => {
+            let held = space.view().state.reference();
+            tokio::task::block_in_place(|| verify(space.log(), Some(held), &mut |_| {}))
+        }
+        Request::Rebuild => tokio::task::block_in_place(|| rebuild(space.log(), &mut |_| {})),
+        Request::Backup { destination } => {
+            tokio::task::block_in_place(|| backup(space, identity, &destination, &mut |_| {}))
+        }
         Request::KeysList => Ok(keys::list(&space.view())),
         Request::KeysRotate { identity: whose, public_key, signing_scope } => {
             keys::rotate(space, identity, &whose, &public_key, signing_scope).await
@@ -301,6 +318,7 @@ pub async fn answer(space: &dyn Space, identity: &ActorId, request: Request) -> 
     }
 }
 
+pub use obligation::trace;
 pub use record::{backup, rebuild, verify};
 
 /// The identity that whoever runs this process speaks for unless told otherwise: the user.

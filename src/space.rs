@@ -4,36 +4,21 @@
 //! enough to answer one request, and nothing outside is touched. What a resting space records, the next run takes up.
 
 mod resting;
+mod running;
 
 pub use resting::Resting;
+pub use running::Running;
 
 use crate::error::Error;
-use closer_contracts::auth::{Authenticated, SigningScope};
-use closer_contracts::digest::Digest;
+use closer_contracts::envelope::Payload;
 use closer_contracts::fault::Fault;
-use closer_contracts::id::{ActorId, Id, Key, KeyId};
-use closer_contracts::refs::ProducerRole;
+use closer_contracts::id::{Key, KeyId};
+use closer_contracts::refs::ActorRef;
+use closer_protocol::entry::ArtifactBody;
 use closer_protocol::port::Pending;
-use closer_protocol::{Input, Moment, Reply, View};
+use closer_protocol::{Input, Moment, Reply, Submission, View};
 use closer_store::Log;
 use std::sync::Arc;
-
-/// What is to be authenticated, and by what.
-#[derive(Debug, Clone)]
-pub struct Claimed {
-    /// The id of what is submitted.
-    pub id: Id,
-    /// Its content digest.
-    pub content_digest: Digest,
-    /// What it is.
-    pub scope: SigningScope,
-    /// The identity it claims.
-    pub identity: ActorId,
-    /// The role it claims, where it is a payload.
-    pub role: Option<ProducerRole>,
-    /// Its signature; without one, the session that the face bound to the identity.
-    pub signature: Option<(KeyId, Key)>,
-}
 
 /// A space that can be asked.
 pub trait Space: Send + Sync {
@@ -45,11 +30,16 @@ pub trait Space: Send + Sync {
     fn moment(&self) -> Moment;
     /// An id that was never given before.
     fn fresh(&self, prefix: &str) -> String;
-    /// Judges whether an identity is established.
+    /// Judges whether a payload's producer is established: by its signature, or by the session that this face holds.
     ///
     /// # Errors
     /// `unauthenticated`, with the reason.
-    fn authenticate(&self, claimed: &Claimed) -> Result<Authenticated, Fault>;
+    fn payload(&self, payload: Payload, signature: Option<&(KeyId, Key)>) -> Result<Submission<Payload>, Fault>;
+    /// Judges whether an artifact's producer is established, by the session that this face holds.
+    ///
+    /// # Errors
+    /// `unauthenticated`, with the reason; `missing_authority` for what only the runtime writes.
+    fn artifact(&self, artifact: ArtifactBody, producer: ActorRef) -> Result<Submission<ArtifactBody>, Fault>;
     /// Has an input decided, and answers once its records are durable.
     ///
     /// # Errors

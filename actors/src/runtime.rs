@@ -61,8 +61,10 @@ impl Runtime {
         directory.scheduler.cast(scheduler::Message::Rest);
         directory.router.cast(router::Message::Rest);
         let longest = Duration::from_millis(self.space.options.stop_ms_max);
+        // Once everything offered is settled, every admitted effect has reached the dispatcher.
+        let _ = tokio::time::timeout(longest, self.space.quiet()).await;
         let (drained, told) = oneshot::channel();
-        directory.dispatcher.cast(dispatcher::Message::Drain(drained, self.space.activity.begin()));
+        directory.dispatcher.cast(dispatcher::Message::Drain(drained));
         let _ = tokio::time::timeout(longest, told).await;
         let _ = tokio::time::timeout(longest, self.space.quiet()).await;
         self.space.lanes.close();

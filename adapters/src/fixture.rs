@@ -10,9 +10,7 @@ use closer_contracts::action::Action;
 use closer_contracts::canonical;
 use closer_contracts::digest::Digest;
 use closer_contracts::id::{AttemptId, Key};
-use closer_contracts::item::{
-    EffectClass, OperationEntry, ReadbackMethod, RepeatSafety, Standing, Verification,
-};
+use closer_contracts::item::{EffectClass, OperationEntry, ReadbackMethod, RepeatSafety, Standing, Verification};
 use closer_contracts::refs::{Amounts, Parameters, Plain, Target, VersionedRef};
 use closer_contracts::time::Timestamp;
 use closer_contracts::work::{Comparison, Expectation, Postcondition};

@@ -3,9 +3,11 @@
 //! The file is one line, `ed25519-secret:` and 64 lowercase hexadecimal digits. A file that others may read, that belongs
 //! to somebody else or that is reached through a symbolic link is refused: its secret is no secret.
 
+use closer_contracts::auth::{self, SigningScope};
 use closer_contracts::digest::Digest;
-use closer_contracts::id::{Key, KeyId};
-use ed25519_dalek::{Signer, SigningKey};
+use closer_contracts::fault::Fault;
+use closer_contracts::id::{ActorId, Key, KeyId};
+use ed25519_dalek::{SigningKey, VerifyingKey};
 use rustix::fs::{Mode, OFlags};
 use std::fmt;
 use std::fs::File;
@@ -118,19 +120,27 @@ impl SigningKeyFile {
     /// The public key: 32 bytes in lowercase hexadecimal.
     #[must_use]
     pub fn public_key(&self) -> Key {
-        Key::from(hex::encode(self.key.verifying_key().as_bytes()))
+        Key::from(hex::encode(self.verifying_key().as_bytes()))
+    }
+
+    /// The public key itself, as a registry entry is made of it.
+    #[must_use]
+    pub fn verifying_key(&self) -> VerifyingKey {
+        self.key.verifying_key()
     }
 
     /// The key's id: the digest of its canonical public bytes (DEC-12).
     #[must_use]
     pub fn key_id(&self) -> KeyId {
-        KeyId::from(Digest::of(self.key.verifying_key().as_bytes()).to_string())
+        auth::key_id(&self.verifying_key())
     }
 
-    /// Signs exactly these bytes: 64 bytes in lowercase hexadecimal.
-    #[must_use]
-    pub fn sign(&self, message: &[u8]) -> Key {
-        Key::from(hex::encode(self.key.sign(message).to_bytes()))
+    /// Signs content for an identity, within a signing scope (DEC-12).
+    ///
+    /// # Errors
+    /// `schema_invalid` when what is signed has no canonical form.
+    pub fn sign(&self, content_digest: Digest, scope: SigningScope, identity: &ActorId) -> Result<Key, Fault> {
+        auth::sign(&self.key, content_digest, scope, identity)
     }
 }
 
@@ -168,7 +178,11 @@ pub(crate) fn read_secret(path: &Path) -> Result<String, KeyError> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use closer_contracts::item::SigningKeyEntry;
+    use closer_contracts::time::Timestamp;
     use std::os::unix::fs::PermissionsExt;
+
+    const SCOPE: SigningScope = SigningScope::Action;
 
     fn folder() -> tempfile::TempDir {
         tempfile::tempdir().unwrap()
@@ -188,17 +202,21 @@ mod tests {
     }
 
     #[test]
-    fn a_signature_verifies_under_the_public_key_and_no_other_message() {
+    fn a_signature_verifies_under_the_public_key_and_no_other_content() {
         let folder = folder();
         let key = SigningKeyFile::generate(&folder.path().join("key")).unwrap();
-        let mut public = [0u8; 32];
-        hex::decode_to_slice(key.public_key().as_str(), &mut public).unwrap();
-        let mut signature = [0u8; 64];
-        hex::decode_to_slice(key.sign(b"message").as_str(), &mut signature).unwrap();
-        let public = ed25519_dalek::VerifyingKey::from_bytes(&public).unwrap();
-        let signature = ed25519_dalek::Signature::from_bytes(&signature);
-        public.verify_strict(b"message", &signature).unwrap();
-        assert!(public.verify_strict(b"other", &signature).is_err());
+        let scope = SCOPE;
+        let valid = Timestamp::from_unix_ms(0)..Timestamp::from_unix_ms(1);
+        let entry = SigningKeyEntry::of(&key.verifying_key(), vec![scope], valid);
+        assert_eq!((&entry.key_id, &entry.public_key), (&key.key_id(), &key.public_key()));
+        let identity = "actor-1".into();
+        let signature = key.sign(Digest::of(b"content"), scope, &identity).unwrap();
+        let verify = |content: &[u8]| {
+            let message = auth::signed_message(Digest::of(content), scope, &identity).unwrap();
+            auth::verify(&entry, &message, &signature)
+        };
+        verify(b"content").unwrap();
+        verify(b"other").unwrap_err();
     }
 
     #[test]
@@ -228,8 +246,14 @@ mod tests {
         assert!(matches!(SigningKeyFile::load(&link), Err(KeyError::File { .. })));
         for text in ["", "ed25519-secret:00", "00", &format!("{PREFIX}{}", "A".repeat(64))] {
             std::fs::write(&path, text).unwrap();
-            assert!(matches!(SigningKeyFile::load(&path), Err(KeyError::Malformed { .. })), "{text}");
+            assert!(
+                matches!(SigningKeyFile::load(&path), Err(KeyError::Malformed { .. })),
+                "{text}"
+            );
         }
-        assert!(matches!(SigningKeyFile::load(folder.path()), Err(KeyError::Malformed { .. })));
+        assert!(matches!(
+            SigningKeyFile::load(folder.path()),
+            Err(KeyError::Malformed { .. })
+        ));
     }
 }

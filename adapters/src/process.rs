@@ -12,5 +12,5 @@ mod terminate;
 pub use ledger::{BrokenLedger, FileLedger, MemoryLedger, ProcessLedger, TaskProcess};
 pub use program::Program;
 pub(crate) use run::{Capture, Finished};
-pub use terminate::{Ended, ProcessEnd, terminate_recorded};
 pub(crate) use terminate::terminate_attempt;
+pub use terminate::{Ended, ProcessEnd, terminate_recorded};

@@ -56,7 +56,7 @@ impl World {
             processes,
             participants,
         } = config;
-        let client = HttpClient;
+        let client = HttpClient::default();
         Self {
             operations: Arc::new(OperationRegistry::new(
                 Arc::clone(&clock),
@@ -69,5 +69,71 @@ impl World {
                 .map(|(identity, participant)| (identity, participant.build()))
                 .collect(),
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::operations::OperationContract;
+    use crate::readback::ReadbackContract;
+    use closer_contracts::refs::Plain;
+    use serde_json::Value;
+
+    /// The blocks of one language in the page that documents the contracts.
+    fn documented(language: &str) -> Vec<String> {
+        let page = std::fs::read_to_string(concat!(env!("CARGO_MANIFEST_DIR"), "/../docs/adapters.md")).unwrap();
+        let opening = format!("```{language}\n");
+        let blocks = page.split(&opening).skip(1);
+        blocks
+            .map(|block| block.split("```").next().unwrap().to_owned())
+            .collect()
+    }
+
+    #[test]
+    fn every_documented_contract_can_be_read() {
+        let mut kinds = Vec::new();
+        for block in documented("json") {
+            for contract in serde_json::Deserializer::from_str(&block).into_iter::<Value>() {
+                let contract = Plain(contract.unwrap());
+                let operation = OperationContract::read(&contract).map(drop);
+                let readback = ReadbackContract::read(&contract).map(drop);
+                assert!(
+                    operation.is_ok() || readback.is_ok(),
+                    "{contract:?}: {operation:?} {readback:?}"
+                );
+                kinds.push(contract.0["kind"].as_str().unwrap().to_owned());
+            }
+        }
+        kinds.sort_unstable();
+        assert_eq!(
+            kinds,
+            [
+                "command",
+                "command",
+                "file",
+                "file_write",
+                "http",
+                "http_get",
+                "person",
+                "x509_file"
+            ]
+        );
+    }
+
+    #[test]
+    fn every_documented_participant_can_be_built() {
+        let participants = documented("toml").into_iter().enumerate().map(|(number, block)| {
+            let config: ParticipantConfig = toml::from_str(&block).unwrap_or_else(|error| panic!("{block}: {error}"));
+            (ActorId::from(format!("participant-{number}")), config)
+        });
+        let world = World::new(WorldConfig {
+            clock: Arc::new(crate::clock::ManualClock::at(
+                closer_contracts::Timestamp::from_unix_ms(0),
+            )),
+            processes: Arc::new(crate::MemoryLedger::default()),
+            participants: participants.collect(),
+        });
+        assert_eq!(world.participants.len(), 3);
     }
 }

@@ -1,8 +1,8 @@
 //! Benchmarks: every figure beside the raw limit of the same disk and a hand-written baseline, in one run.
 //!
-//! `store` measures the record log. Whole actions, from event to receipt, are measured by a module of their own beside
-//! `store`: it needs the actors, takes the same [`load::Load`] and prints the same [`report::Report`].
+//! `store` measures the record log, `action` governed effects and whole actions over real actors.
 
+mod action;
 mod load;
 mod ours;
 mod raw;
@@ -24,6 +24,8 @@ struct Arguments {
 enum Subject {
     /// Raw append, group append, SQLite, the log alone, the log with derived state
     Store(store::Options),
+    /// Governed effects and whole actions, from event to receipt, beside SQLite by hand
+    Action(action::Options),
     /// Fills a store and waits to be killed
     #[command(hide = true)]
     Fill(reopen::Fill),
@@ -32,6 +34,7 @@ enum Subject {
 fn main() -> anyhow::Result<()> {
     match Arguments::parse().subject {
         Subject::Store(options) => store::run(&options),
+        Subject::Action(options) => action::run(&options),
         Subject::Fill(fill) => reopen::fill(&fill),
     }
 }

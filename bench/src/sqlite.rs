@@ -42,7 +42,9 @@ pub(crate) fn run(folder: &Path, load: Load) -> Result<f64> {
         let (sender, mut submitter) = (sender.clone(), Submitter::new(number));
         let (done, landed) = channel();
         move || {
-            sender.send((submitter.next(), done.clone())).map_err(|_| anyhow!("the committer is gone"))?;
+            sender
+                .send((submitter.next(), done.clone()))
+                .map_err(|_| anyhow!("the committer is gone"))?;
             Ok(landed.recv()?)
         }
     });
@@ -56,9 +58,8 @@ fn append(database: &Connection, records: &[Record]) -> Result<()> {
     let mut head = database.prepare_cached("SELECT link FROM head WHERE stream = ?1")?;
     let mut set_head = database.prepare_cached("INSERT OR REPLACE INTO head VALUES (?1, ?2, ?3)")?;
     let mut claim = database.prepare_cached("INSERT INTO claim VALUES (?1, ?2)")?;
-    let mut insert = database.prepare_cached(
-        "INSERT INTO record (kind, id, admitted_at, digest, body) VALUES (?1, ?2, ?3, ?4, ?5)",
-    )?;
+    let mut insert = database
+        .prepare_cached("INSERT INTO record (kind, id, admitted_at, digest, body) VALUES (?1, ?2, ?3, ?4, ?5)")?;
     for record in records {
         let digest = record.digest();
         for link in &record.links {

@@ -133,12 +133,21 @@ pub(crate) fn read_object(bytes: &[u8]) -> Result<(Map<String, Value>, Members),
 }
 
 fn read_bounded(bytes: &[u8]) -> Result<Value, Fault> {
-    if crate::branch!("canonical.payload_beyond_bound", bytes.len() > PAYLOAD_BYTES_MAX) {
-        return Err(Fault::oversize(format!(
-            "a payload has at most {PAYLOAD_BYTES_MAX} bytes"
-        )));
-    }
+    check_size(bytes)?;
     read_value(bytes)
+}
+
+/// Holds a payload to its bound.
+///
+/// # Errors
+/// `oversize`.
+pub(crate) fn check_size(bytes: &[u8]) -> Result<(), Fault> {
+    match crate::branch!("canonical.payload_beyond_bound", bytes.len() > PAYLOAD_BYTES_MAX) {
+        true => Err(Fault::oversize(format!(
+            "a payload has at most {PAYLOAD_BYTES_MAX} bytes"
+        ))),
+        false => Ok(()),
+    }
 }
 
 fn check_form(bytes: &[u8], canonical: &[u8]) -> Result<(), Fault> {

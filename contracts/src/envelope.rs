@@ -246,8 +246,12 @@ impl Payload {
         envelope.content_digest = Digest::of(&members.without("content_digest"));
         check(&envelope)?;
         members.set("content_digest", &Value::String(envelope.content_digest.to_string()))?;
-        let bytes = members.whole().into();
-        Ok(Self { envelope, bytes })
+        let bytes = members.whole();
+        canonical::check_size(&bytes)?;
+        Ok(Self {
+            envelope,
+            bytes: bytes.into(),
+        })
     }
 
     /// Reads received bytes: strict, canonical, of the known version, of the contract its `type` names, with the digest

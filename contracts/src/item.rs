@@ -1,22 +1,29 @@
 //! The items of accepted state: seven kinds of §5, and the registry that the monitor trusts. Spec: §5, DEC-44, DEC-104.
 
 use crate::audit::Grant;
-use crate::auth::SigningScope;
 use crate::contract::{Check, nonempty};
 use crate::delta::ChangeClass;
 use crate::digest::Digest;
 use crate::fault::Fault;
 use crate::id::{
-    ActorId, CapabilityId, ChangeKindId, ClaimId, ConstraintId, DependencyId, GoalId, GrantId, Id, Key, KeyId,
-    MethodId, ObligationId, OperationId, PolicyId, ReadbackMethodId, RestrictionId, RuleId, SourceId, Text,
+    ActorId, ClaimId, ConstraintId, DependencyId, GoalId, GrantId, Id, Key, MethodId, ObligationId, OperationId,
+    RestrictionId, Text,
 };
 use crate::obligation::Obligation;
 use crate::reentry::Reentry;
-use crate::refs::{Amounts, ArtifactRef, Plain, ProducerRole, Scope, TargetPattern, VersionedRef};
-use crate::time::Timestamp;
-use crate::work::{EvidenceRelation, Proposition, ReasonClass};
+use crate::refs::{ArtifactRef, Plain, Scope, TargetPattern, VersionedRef};
+use crate::work::{EvidenceRelation, Proposition};
 use serde::{Deserialize, Serialize};
 use std::borrow::Cow;
+
+mod registry;
+mod rule;
+
+pub use registry::{
+    EffectClass, Identity, IdentityKind, Mechanism, OperationEntry, ParameterRule, ParameterType, ReadbackMethod,
+    RepeatSafety, SigningKeyEntry, Source, Verification,
+};
+pub use rule::{Appointment, Policy, PolicyBody, Rule, RuleBody};
 
 crate::words! {
     /// The kinds of accepted items: the seven of §5, then triggers, restrictions and the registry.
@@ -271,360 +278,6 @@ crate::contract! {
     }
 }
 
-crate::words! {
-    /// What an operation does to the world; it decides what is consequential, not a label (§1, DEC-44).
-    pub enum EffectClass {
-        /// Nothing changes.
-        ReadOnly = "read_only",
-        /// Only the deployment's own state changes.
-        Internal = "internal",
-        /// The world changes and can be changed back.
-        ExternalReversible = "external_reversible",
-        /// The world changes for good.
-        ExternalIrreversible = "external_irreversible",
-    }
-}
-
-crate::words! {
-    /// Whether an operation may be repeated (§8.2).
-    pub enum RepeatSafety {
-        /// Repeating it changes nothing more.
-        RepeatSafe = "repeat_safe",
-        /// It is made only where the target is still as expected.
-        Conditional = "conditional",
-        /// Repeating it may do it twice.
-        NotRepeatSafe = "not_repeat_safe",
-    }
-}
-
-crate::words! {
-    /// The type of an operation's parameter.
-    pub enum ParameterType {
-        /// Text.
-        Text = "text",
-        /// An integer within I-JSON.
-        Integer = "integer",
-        /// True or false.
-        Boolean = "boolean",
-        /// A digest.
-        Digest = "digest",
-        /// A UTC timestamp.
-        Timestamp = "timestamp",
-        /// Any plain value.
-        Any = "any",
-    }
-}
-
-crate::contract! {
-    /// One parameter of an operation. Parameters that are not listed are refused.
-    pub struct ParameterRule = "ParameterRule" {
-        "CP-C7-F04" name: Key,
-        "CP-C7-F04" r#type: ParameterType,
-        /// Absent parameters are refused unless optional.
-        "CP-C7-F04" optional: bool,
-    }
-}
-
-crate::contract! {
-    /// The evidence that an endpoint is the one that was approved. Spec: DEC-90.
-    pub struct Verification = "Verification" {
-        "CP-C4-F07" identity: ActorId,
-        "CP-C4-F07" contract_digest: Digest,
-        "CP-C4-F07" version: u32,
-        "CP-C4-F07" verified_at: Timestamp,
-        "CP-C4-F07" method: Key,
-        "CP-C4-F07" expires_at: Timestamp,
-    }
-}
-
-crate::contract! {
-    /// A registered operation: what it does, how it is read back, what it may cost, when trust in it ends. Spec: DEC-44.
-    pub struct OperationEntry = "OperationEntry" checked by OperationEntry::check_contract {
-        "CP-C7-F02" operation: OperationId,
-        "CP-C7-F08" version: u32,
-        "CP-C7-F02" text: Text,
-        /// The capability an actor must have declared to propose it.
-        "CP-C7-F02" capability: CapabilityId,
-        "CP-C7-F02" effect_class: EffectClass,
-        "CP-C7-F04" parameters: Vec<ParameterRule>,
-        /// The parameters that, with operation and target, tell one effect from another.
-        "CP-C7-F04" identifying_parameters: Vec<Key>,
-        "CP-C7-F03" target_type: Key,
-        "CP-C7-F02" readback_method: VersionedRef,
-        "CP-C7-F02" repeat_safety: RepeatSafety,
-        /// How long the target may take to show the effect, in milliseconds (DEC-50).
-        "CP-C7-F02" settle_time_ms: u64,
-        /// Whether a running effect can be cancelled at the provider.
-        "CP-C7-F02" cancellable: bool,
-        "CP-C7-F02" worst_case: Amounts,
-        /// What the adapter needs to carry it out; pinned by `contract_digest`.
-        "CP-C7-F02" contract: Plain,
-        "CP-C7-F02" contract_digest: Digest,
-        "CP-C7-F02" verification: Verification,
-        "CP-C7-F02" standing: Standing,
-    }
-}
-
-impl OperationEntry {
-    fn check_contract(&self) -> Result<(), Fault> {
-        match crate::canonical::digest_of(&self.contract)? == self.contract_digest {
-            true => Ok(()),
-            false => Err(Fault::new(
-                crate::refusal::RefusalCode::DigestMismatch,
-                "the contract is not what its digest names",
-            )
-            .within("contract_digest")),
-        }
-    }
-}
-
-crate::contract! {
-    /// A registered way to observe a target, apart from any attempt. Spec: SR14, DEC-50.
-    pub struct ReadbackMethod = "ReadbackMethod" {
-        "CP-C8-F11" method: ReadbackMethodId,
-        "CP-C8-F11" version: u32,
-        /// The source that its observations come from.
-        "CP-C8-F11" source: SourceId,
-        "CP-C8-F11" target_type: Key,
-        /// What the observer needs to carry it out.
-        "CP-C8-F11" contract: Plain,
-        "CP-C8-F11" standing: Standing,
-    }
-}
-
-crate::words! {
-    /// What an identity stands for (Appendix A, question 1).
-    pub enum IdentityKind {
-        /// The user, or a signer of the user's organization.
-        User = "user",
-        /// An urgent issuer.
-        Issuer = "issuer",
-        /// A participant or other producer.
-        Producer = "producer",
-        /// An endpoint of a capability.
-        Endpoint = "endpoint",
-        /// A service of this runtime.
-        Service = "service",
-    }
-}
-
-crate::words! {
-    /// How an identity may authenticate (§6.1).
-    pub enum Mechanism {
-        /// An in-process session handle that cannot be forged.
-        Session = "session",
-        /// An Ed25519 signature over the content digest and signing scope.
-        Ed25519 = "ed25519",
-    }
-}
-
-crate::contract! {
-    /// One signing key: its validity, its scope and what became of it. Spec: DEC-12, DEC-13.
-    pub struct SigningKeyEntry = "SigningKeyEntry" checked by SigningKeyEntry::check_key {
-        /// The digest of the canonical key bytes.
-        "CP-6.1-12" key_id: KeyId,
-        /// 32 bytes in lowercase hexadecimal.
-        "CP-6.1-12" public_key: Key,
-        "CP-6.1-12" not_before: Timestamp,
-        "CP-6.1-12" not_after: Timestamp,
-        /// The payload types and kinds of artifact it may sign.
-        "CP-6.1-12" signing_scope: Vec<SigningScope>,
-        "CP-6.1-12" revoked_at: Option<Timestamp>,
-        /// Whether it was revoked as compromised: every payload of the key is then flagged.
-        "CP-6.1-12" compromised: bool,
-    }
-}
-
-crate::contract! {
-    /// A registered identity: what it may produce and how it proves itself. Spec: §6.1, DEC-104.
-    pub struct Identity = "Identity" {
-        "CP-C1-F05" actor_id: ActorId,
-        "CP-C1-F05" kind: IdentityKind,
-        "CP-C1-F05" roles: Vec<ProducerRole>,
-        "CP-C1-F05" capabilities: Vec<CapabilityId>,
-        "CP-C1-F05" mechanisms: Vec<Mechanism>,
-        "CP-C1-F05" keys: Vec<SigningKeyEntry>,
-        /// Who appointed it; the user for the user itself (SR1).
-        "CP-C1-F05" appointed_by: ActorId,
-        "CP-C1-F05" revoked_at: Option<Timestamp>,
-        "CP-C1-F05" standing: Standing,
-    }
-}
-
-crate::contract! {
-    /// A registered source: who speaks for it and about which scope. Spec: C2, DEC-19.
-    pub struct Source = "Source" {
-        "CP-C2-F02" source_id: SourceId,
-        /// The identities that may emit for it.
-        "CP-C2-F02" emitters: Vec<ActorId>,
-        "CP-C2-F02" scope: Scope,
-        "CP-C2-F06" change_kinds: Vec<ChangeKindId>,
-        "CP-C2-F02" standing: Standing,
-    }
-}
-
-/// What a rule computes. Deterministic, over relations and records; never over counts of voices, confidence or age of a
-/// record as support (§1.2, DEC-33).
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
-#[serde(tag = "rule", rename_all = "snake_case", deny_unknown_fields)]
-pub enum RuleBody {
-    /// Which facets of an event must fit a dependency (DEC-20).
-    Matching {
-        /// The facets that must fit; the others count as satisfied.
-        facets: Vec<crate::event::Facet>,
-    },
-    /// When relations suffice for a proposition (DEC-33, DEC-34).
-    Sufficiency {
-        /// How many supports from distinct sources at least.
-        #[schemars(range(min = 1))]
-        distinct_sources_min: u32,
-        /// How old an observation may be, in milliseconds; absent for no limit.
-        age_ms_max: Option<u64>,
-        /// Whether an unknown target version counts as fresh.
-        accepts_unknown_target_version: bool,
-        /// The observation types that count; empty for all.
-        observation_types: Vec<Key>,
-    },
-    /// How an adjudication is reached (DEC-38).
-    Decision {
-        /// The assessment roles that must have taken a position.
-        #[schemars(length(min = 1))]
-        required_roles: Vec<Key>,
-        /// The reason classes that block while open, besides the two that always do.
-        blocking_classes: Vec<ReasonClass>,
-        /// Whether a registered deterministic rule of the service decides, so that a stale parent can be completed in place.
-        deterministic: bool,
-    },
-}
-
-impl Check for RuleBody {
-    fn check(&self) -> Result<(), Fault> {
-        match self {
-            Self::Matching { facets } => facets.check().map_err(|fault| fault.within("facets")),
-            Self::Sufficiency {
-                distinct_sources_min,
-                observation_types,
-                ..
-            } => {
-                observation_types
-                    .check()
-                    .map_err(|fault| fault.within("observation_types"))?;
-                match *distinct_sources_min > 0 {
-                    true => Ok(()),
-                    false => Err(Fault::schema("a conclusion needs support from at least one source")
-                        .within("distinct_sources_min")),
-                }
-            }
-            Self::Decision { required_roles, .. } => {
-                nonempty(required_roles, "required_roles")?;
-                required_roles.check().map_err(|fault| fault.within("required_roles"))
-            }
-        }
-    }
-}
-
-impl Check for PolicyBody {
-    fn check(&self) -> Result<(), Fault> {
-        match self {
-            Self::Refresh { after_ms, .. } => after_ms.check().map_err(|fault| fault.within("after_ms")),
-            Self::Expiry {
-                replace_for_ms,
-                review_within_ms,
-            } => {
-                replace_for_ms.check().map_err(|fault| fault.within("replace_for_ms"))?;
-                review_within_ms
-                    .check()
-                    .map_err(|fault| fault.within("review_within_ms"))
-            }
-            Self::Deadline { escalate_to } | Self::Escalation { escalate_to } => {
-                escalate_to.check().map_err(|fault| fault.within("escalate_to"))
-            }
-        }
-    }
-}
-
-crate::contract! {
-    /// A registered rule at one version. Spec: DEC-10, DEC-33, DEC-38.
-    pub struct Rule = "Rule" {
-        "CP-C9-F08" rule_id: RuleId,
-        "CP-C9-F08" version: u32,
-        "CP-C9-F08" body: RuleBody,
-        "CP-C9-F08" standing: Standing,
-    }
-}
-
-/// What a registered policy does when its moment comes (DEC-60, DEC-111).
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
-#[serde(tag = "policy", rename_all = "snake_case", deny_unknown_fields)]
-pub enum PolicyBody {
-    /// After activation: re-arm with the cursor moved forward, or consume.
-    Refresh {
-        /// Whether to re-arm.
-        rearm: bool,
-        /// For a time trigger, how much later it is armed again, in milliseconds.
-        after_ms: Option<u64>,
-    },
-    /// On expiry: a replacement that expires later, or a trigger gap reviewed by then.
-    Expiry {
-        /// How long the replacement lives, in milliseconds; absent for a trigger gap.
-        replace_for_ms: Option<u64>,
-        /// Within which time the gap is reviewed, in milliseconds.
-        review_within_ms: u64,
-    },
-    /// When a packet's deadline passes: whom to escalate to. It never answers (§7.3).
-    Deadline {
-        /// The owner of the one escalation.
-        escalate_to: ActorId,
-    },
-    /// When an urgent reconciliation is overdue or a limit is exceeded.
-    Escalation {
-        /// The independent owner.
-        escalate_to: ActorId,
-    },
-}
-
-crate::contract! {
-    /// A registered policy. Spec: DEC-60.
-    pub struct Policy = "Policy" {
-        "CP-C11-F10" policy_id: PolicyId,
-        "CP-C11-F10" version: u32,
-        "CP-C11-F10" body: PolicyBody,
-        "CP-C11-F10" standing: Standing,
-    }
-}
-
-crate::contract! {
-    /// An urgent issuer's appointment: scope, limits, deadlines, owner. Spec: §7.2, DEC-14.
-    pub struct Appointment = "Appointment" checked by Appointment::check_independence {
-        "CP-7.2-22" issuer: ActorId,
-        /// The operations it may restrict; empty for all.
-        "CP-7.2-22" operations: Vec<OperationId>,
-        /// The targets it may restrict; empty for all.
-        "CP-7.2-22" targets: Vec<TargetPattern>,
-        /// Whether it may restrict beyond one grant or one operation on one target.
-        "CP-7.2-22" broad: bool,
-        /// Within which time each case is reconciled, in milliseconds.
-        "CP-7.2-21" reconcile_within_ms: u64,
-        "CP-7.2-23" outstanding_max: u32,
-        "CP-7.2-23" outstanding_per_target_max: u32,
-        "CP-7.2-25" independent_owner: ActorId,
-        "CP-7.2-25" escalation_policy_ref: PolicyId,
-        "CP-7.2-22" expires_at: Timestamp,
-        /// Suspended from further broad restrictions by predeclared policy (DEC-99).
-        "CP-7.2-26" broad_suspended: bool,
-        "CP-7.2-22" standing: Standing,
-    }
-}
-
-impl Appointment {
-    fn check_independence(&self) -> Result<(), Fault> {
-        match self.issuer == self.independent_owner {
-            true => Err(Fault::schema("an issuer is not its own independent owner").within("independent_owner")),
-            false => Ok(()),
-        }
-    }
-}
-
 /// One accepted item. The member `item` says which kind it is.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(tag = "item", rename_all = "snake_case")]
@@ -687,6 +340,31 @@ macro_rules! each_item {
             Item::Profile($inner) => $body,
         }
     };
+}
+
+macro_rules! narrowed {
+    ($($(#[$doc:meta])* $name:ident $variant:ident($ty:ty)),+ $(,)?) => {
+        impl Item {$(
+            $(#[$doc])*
+            #[must_use]
+            pub const fn $name(&self) -> Option<&$ty> {
+                if let Self::$variant(item) = self { Some(item) } else { None }
+            }
+        )+}
+    };
+}
+
+narrowed! {
+    /// The claim, if it is one.
+    as_claim Claim(Claim),
+    /// The grant, if it is one.
+    as_grant Grant(Grant),
+    /// The identity, if it is one.
+    as_identity Identity(Identity),
+    /// The rule, if it is one.
+    as_rule Rule(Rule),
+    /// The source, if it is one.
+    as_source Source(Source),
 }
 
 impl Item {

@@ -216,7 +216,8 @@ fn target_and_parameters(situation: &Situation<'_>, entry: Option<&OperationEntr
 fn grant<'a>(situation: &Situation<'a>, denials: &mut Vec<Denial>) -> Option<&'a Grant> {
     let action = situation.action;
     let id = &action.authority_ref;
-    let Some(grant) = situation.state.grant(id) else {
+    let known = situation.state.grant(id);
+    if branch!("monitor.no_such_grant", known.is_none()) {
         deny(
             denials,
             Code::MissingAuthority,
@@ -224,8 +225,8 @@ fn grant<'a>(situation: &Situation<'a>, denials: &mut Vec<Denial>) -> Option<&'a
             id,
             "there is no such grant",
         );
-        return None;
-    };
+    }
+    let grant = known?;
     if branch!(
         "monitor.operation_not_granted",
         !grant.allowed_operations.contains(&action.operation)

@@ -13,6 +13,7 @@ use closer_contracts::auth::AuthRecord;
 use closer_contracts::branch;
 use closer_contracts::delta::Delta;
 use closer_contracts::digest::Digest;
+use closer_contracts::envelope::Body;
 use closer_contracts::evidence::{Evidence, ReadbackOutcome};
 use closer_contracts::id::{ActionId, AdjudicationId, ArtifactId, DeltaId, EvidenceId, Key, PayloadId, Text};
 use closer_contracts::item::{RuleBody, Standing};
@@ -32,15 +33,11 @@ pub fn validator_role() -> Key {
 /// The decision rule that assessments are made under: the first current one that is not the service's own routine rule.
 #[must_use]
 pub fn decision_rule(view: &View) -> VersionedRef {
-    let declared = view.state.items(closer_contracts::item::ItemKind::Rule).find_map(|accepted| match &accepted.item {
-        closer_contracts::item::Item::Rule(rule) if rule.standing == Standing::Current => match &rule.body {
-            RuleBody::Decision { .. } if !["rule.mechanical", "rule.rebase"].contains(&rule.rule_id.as_str()) => {
-                Some(VersionedRef { id: (&rule.rule_id).into(), version: rule.version })
-            }
-            RuleBody::Decision { .. } | RuleBody::Matching { .. } | RuleBody::Sufficiency { .. } => None,
-        },
-        _ => None,
+    let declared = view.state.items(closer_contracts::item::ItemKind::Rule).filter_map(|accepted| accepted.item.as_rule()).find(|rule| {
+        let own = ["rule.mechanical", "rule.rebase"].contains(&rule.rule_id.as_str());
+        rule.standing == Standing::Current && !own && matches!(rule.body, RuleBody::Decision { .. })
     });
+    let declared = declared.map(|rule| VersionedRef { id: (&rule.rule_id).into(), version: rule.version });
     declared.unwrap_or_else(crate::commit::mechanical_rule)
 }
 
@@ -55,6 +52,13 @@ pub fn evidence_of(view: &View, result: &WorkResult) -> Vec<ArtifactRef> {
 #[must_use]
 pub fn evidence_ref(id: &EvidenceId, digest: Digest) -> ArtifactRef {
     ArtifactRef { id: ArtifactId::new(id.as_str()), digest }
+}
+
+/// The adjudications among the payloads that a payload follows from.
+#[must_use]
+pub fn cited_by(view: &View, payload: &Payload) -> Vec<Arc<Adjudication>> {
+    let parents = payload.envelope().parents.iter().filter_map(|parent| view.chain.body(parent));
+    parents.filter_map(|body| if let Body::Adjudication(body) = body { Some(Arc::clone(body)) } else { None }).collect()
 }
 
 /// Objections of a result that are about this subject or about everything in it.
@@ -203,7 +207,10 @@ pub fn semantic_commit(view: &View, episode: &Episode, delta: &OnRecord<Delta>, 
     let results = episode.results.iter().filter_map(|id| view.results.get(id));
     let dissent: Vec<Dissent> = results.flat_map(|result| dissent_of(result, delta.body.proposal_digest)).collect();
     let carried = episode.adjudications.iter().filter_map(|id| view.adjudications.get(id));
-    let carried: Vec<Dissent> = carried.flat_map(|adjudication| adjudication.body.dissent.clone()).collect();
+    let carried: Vec<Dissent> = carried
+        .filter(|adjudication| branch!("adjudicate.dissent_carried", !adjudication.body.dissent.is_empty()))
+        .flat_map(|adjudication| adjudication.body.dissent.clone())
+        .collect();
     let mut snapshot: Vec<ArtifactRef> = delta
         .body
         .support_relations
@@ -299,8 +306,11 @@ fn subject(view: &View, adjudication: &Adjudication, payload: &Payload) -> Vec<D
             view.deltas.get(&DeltaId::new(subject.id.as_str())).map(|delta| (delta.body.proposal_digest, &delta.payload))
         }
     };
+    if branch!("adjudicate.subject_unknown", known.is_none()) {
+        return vec![Denial::new(Code::UnresolvedRef, CheckKind::Resolution, "the subject is not on record").of(&subject.id)];
+    }
     match known {
-        None => vec![Denial::new(Code::UnresolvedRef, CheckKind::Resolution, "the subject is not on record").of(&subject.id)],
+        None => Vec::new(),
         Some((digest, _)) if branch!("adjudicate.other_subject", digest != subject.digest) => {
             vec![Denial::new(Code::SubjectMismatch, CheckKind::Resolution, "the subject on record has another digest").of(&subject.id)]
         }

@@ -29,6 +29,7 @@ pub(crate) struct Batch<'a> {
     lane: Lane,
     heads: BTreeMap<StreamId, Option<Head>>,
     claimed: BTreeMap<ClaimKey, Digest>,
+    taken: Option<ClaimKey>,
     guarded: BTreeSet<StreamId>,
     guards: Vec<Guard>,
     records: Vec<Record>,
@@ -43,6 +44,7 @@ impl<'a> Batch<'a> {
             lane,
             heads: BTreeMap::new(),
             claimed: BTreeMap::new(),
+            taken: None,
             guarded: BTreeSet::new(),
             guards: Vec::new(),
             records: Vec::new(),
@@ -103,6 +105,9 @@ impl<'a> Batch<'a> {
             record.links.push(link);
         }
         for (key, digest) in claims {
+            if self.claimed(&key).is_some_and(|known| known != digest) {
+                self.taken.get_or_insert_with(|| key.clone());
+            }
             self.guards.push(Guard::Claim { key: key.clone(), allowed: Some(digest) });
             if self.claimed.insert(key.clone(), digest).is_none() {
                 record.claims.push(Claim { key, digest });
@@ -133,6 +138,12 @@ impl<'a> Batch<'a> {
         let id = crate::derived_id("auth", auth.subject_id.as_str());
         let digest = self.push(&id, Entry::Auth(auth.clone()), Vec::new(), Vec::new())?;
         Ok(ArtifactRef { id: ArtifactId::new(id), digest })
+    }
+
+    /// The first key that a record of this batch would take and that stands for something else. Such a batch can never
+    /// land, however often it is decided again.
+    pub(crate) const fn taken(&self) -> Option<&ClaimKey> {
+        self.taken.as_ref()
     }
 
     /// The entries so far.

@@ -185,7 +185,7 @@ pub(crate) fn decide_artifact(
 ) -> Result<Reply, Fault> {
     let body = &*submission.content;
     let subject = Id::new(body.id().as_str());
-    let digest = Digest::of(&Entry::Artifact(submission.content.clone()).bytes()?);
+    let digest = body.digest()?;
     if let Err(denials) = intake::artifact(deciding.view, submission, deciding.at, reads, digest) {
         return deciding.refuse(subject, Some(digest), denials);
     }
@@ -209,7 +209,15 @@ pub(crate) fn decide_artifact(
             }
             recorded(deciding, submission)
         }
-        ArtifactBody::Confession(_) | ArtifactBody::Incident(_) => recorded(deciding, submission),
+        ArtifactBody::Confession(confession) => {
+            if branch!("bench.confesses_nothing_on_record", !is_on_record(deciding.view, confession)) {
+                let reason = "a confession names an assertion or attempt on record and its obligation";
+                let denial = Denial::new(Code::UnresolvedRef, CheckKind::Resolution, reason).of(&confession.affected.id);
+                return deciding.refuse(subject, Some(digest), vec![denial]);
+            }
+            recorded(deciding, submission)
+        }
+        ArtifactBody::Incident(_) => recorded(deciding, submission),
         ArtifactBody::MatchReceipt(_)
         | ArtifactBody::DisclosureReceipt(_)
         | ArtifactBody::CommitReceipt(_)
@@ -219,6 +227,14 @@ pub(crate) fn decide_artifact(
             deciding.refuse(subject, Some(digest), vec![denial.of(body.kind())])
         }
     }
+}
+
+/// Whether what a confession is about is on record: a payload, a receipt or an attempt's intent, and the obligation (§8.1).
+fn is_on_record(view: &View, confession: &closer_contracts::audit::Confession) -> bool {
+    let affected = &confession.affected;
+    let attempted = view.attempts.values().any(|attempt| attempt.intent_ref == *affected);
+    let known = attempted || view.chain.holds(affected);
+    known && view.state.obligation(&confession.affected_obligation).is_some()
 }
 
 fn reconciles(view: &View, receipt: &closer_contracts::audit::ReconciliationReceipt, who: &closer_contracts::id::ActorId) -> bool {

@@ -40,11 +40,12 @@ pub fn rebase_rule() -> VersionedRef {
 }
 
 pub(crate) fn denial(denied: Denied) -> Denial {
-    let check = match denied.code {
-        Code::UnsupportedPromotion => CheckKind::Support,
-        Code::UnresolvedRef => CheckKind::Resolution,
-        Code::SchemaInvalid | Code::DigestMismatch | Code::Oversize => CheckKind::Schema,
-        _ => CheckKind::Authority,
+    const SCHEMA: [Code; 3] = [Code::SchemaInvalid, Code::DigestMismatch, Code::Oversize];
+    let check = match denied.code == Code::UnsupportedPromotion {
+        true => CheckKind::Support,
+        false if denied.code == Code::UnresolvedRef => CheckKind::Resolution,
+        false if SCHEMA.contains(&denied.code) => CheckKind::Schema,
+        false => CheckKind::Authority,
     };
     let plain = Denial::new(denied.code, check, denied.reason.to_string());
     match denied.offending {
@@ -67,7 +68,10 @@ pub(crate) fn admit(deciding: &mut Deciding<'_>, delta_id: &DeltaId, _reads: &dy
     }
     let endorsement = match endorsement(view, &on_record.body) {
         Ok(endorsement) => endorsement,
-        Err(denial) => return deciding.refuse(delta_id.into(), digest, vec![denial]),
+        Err(denial) => {
+            let denials = other_phase_offered(view, on_record).into_iter().chain([denial]).collect();
+            return deciding.refuse(delta_id.into(), digest, denials);
+        }
     };
     if let Some(denial) = stale_snapshot(view, &endorsement.body) {
         return deciding.refuse(delta_id.into(), digest, vec![denial]);
@@ -101,6 +105,15 @@ fn endorsement<'a>(view: &'a View, delta: &Delta) -> Result<&'a OnRecord<Adjudic
         }
         Some(newest) => Ok(newest),
     }
+}
+
+/// An adjudication of another phase that the delta offers in place of an endorsement (§4.2, C9).
+fn other_phase_offered(view: &View, delta: &OnRecord<Delta>) -> Option<Denial> {
+    let offered = adjudicate::cited_by(view, &delta.payload);
+    offered.into_iter().find(|adjudication| branch!("commit.other_phase_offered", adjudication.phase != Phase::SemanticCommit)).map(|other| {
+        let reason = format!("a `{}` adjudication endorses no delta", other.phase);
+        Denial::new(Code::WrongPhase, CheckKind::Authority, reason).of(&other.adjudication_id)
+    })
 }
 
 /// An endorsement holds for the evidence it saw: newer evidence in a stream it read asks for a fresh one (C9).
@@ -163,19 +176,15 @@ fn authority_holds(view: &View, delta: &Delta, authority: &AuthorityRef) -> bool
 fn within_decision(view: &View, decision: &closer_contracts::audit::UserDecision, change: &Change) -> bool {
     let Some(packet) = view.packets.get(&crate::bench::packet_of(decision)) else { return false };
     let Some(asked) = packet.packet.body.requested_authorization.as_ref().map(|requested| requested.grant()) else { return false };
-    match change {
-        Change::Add { item } => match &**item {
-            closer_contracts::item::Item::Grant(grant) => branch!(
-                "commit.grant_within_request",
-                grant.allowed_operations.iter().all(|operation| asked.allowed_operations.contains(operation))
-                    && grant.targets.iter().all(|targets| asked.targets.contains(targets))
-                    && asked.parameter_bounds.iter().all(|bound| grant.parameter_bounds.contains(bound))
-                    && grant.expiry <= asked.expiry
-            ),
-            _ => false,
-        },
-        _ => change.class() == ChangeClass::Descriptive,
-    }
+    let Change::Add { item } = change else { return change.class() == ChangeClass::Descriptive };
+    let Some(grant) = item.as_grant() else { return false };
+    branch!(
+        "commit.grant_within_request",
+        grant.allowed_operations.iter().all(|operation| asked.allowed_operations.contains(operation))
+            && grant.targets.iter().all(|targets| asked.targets.contains(targets))
+            && asked.parameter_bounds.iter().all(|bound| grant.parameter_bounds.contains(bound))
+            && grant.expiry <= asked.expiry
+    )
 }
 
 /// The obligations whose closure authority took a positive position in this exact endorsement (DEC-28).

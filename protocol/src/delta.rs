@@ -120,12 +120,9 @@ pub fn distill(view: &View, episode: &Episode, at: &Moment) -> Result<Option<Pay
 }
 
 fn propositions_of(changes: &[Change], conditions: &[Condition]) -> Vec<PropositionId> {
-    let claimed = changes.iter().filter_map(|change| match change {
-        Change::Add { item } | Change::Revise { item, .. } => match &**item {
-            Item::Claim(claim) => Some(claim.proposition.proposition_id.clone()),
-            _ => None,
-        },
-        _ => None,
+    let claimed = changes.iter().filter_map(|change| {
+        let (Change::Add { item } | Change::Revise { item, .. }) = change else { return None };
+        item.as_claim().map(|claim| claim.proposition.proposition_id.clone())
     });
     claimed.chain(conditions.iter().map(|condition| condition.proposition.clone())).collect()
 }
@@ -192,12 +189,10 @@ fn is_support(relation: &EvidenceRelation) -> bool {
 
 fn rule_for(view: &View, obligation: &Obligation, proposition: &PropositionId) -> VersionedRef {
     let own = obligation.resolution_conditions.iter().find(|condition| condition.proposition == *proposition);
-    let any = view.state.items(closer_contracts::item::ItemKind::Rule).find_map(|accepted| match &accepted.item {
-        Item::Rule(rule) if matches!(rule.body, closer_contracts::item::RuleBody::Sufficiency { .. }) => {
-            Some(VersionedRef { id: (&rule.rule_id).into(), version: rule.version })
-        }
-        _ => None,
+    let any = view.state.items(closer_contracts::item::ItemKind::Rule).filter_map(|accepted| accepted.item.as_rule()).find(|rule| {
+        matches!(rule.body, closer_contracts::item::RuleBody::Sufficiency { .. })
     });
+    let any = any.map(|rule| VersionedRef { id: (&rule.rule_id).into(), version: rule.version });
     own.map(|condition| condition.evidence_rule_ref.clone())
         .or(any)
         .unwrap_or_else(|| VersionedRef { id: "rule.sufficiency".into(), version: 1 })
@@ -207,10 +202,7 @@ fn rule_for(view: &View, obligation: &Obligation, proposition: &PropositionId) -
 fn accepted(view: &View, claim: ProposedClaim, relations: Vec<EvidenceRelation>, rule_ref: VersionedRef) -> Change {
     let id = &claim.proposition.proposition_id;
     let before = view.state.claims_on(id).next();
-    let exceptions = before.map_or_else(Vec::new, |accepted| match &accepted.item {
-        Item::Claim(claim) => claim.exceptions.clone(),
-        _ => Vec::new(),
-    });
+    let exceptions = before.and_then(|accepted| accepted.item.as_claim()).map_or_else(Vec::new, |claim| claim.exceptions.clone());
     let mut limitations: Vec<Text> = relations.iter().flat_map(|relation| relation.limitations.clone()).collect();
     limitations.sort();
     limitations.dedup();
@@ -260,18 +252,16 @@ pub(crate) fn intake(
     payload: &Arc<Payload>,
     auth: &AuthRecord,
 ) -> Result<Reply, Fault> {
-    let role = payload.envelope().producer.role;
-    let fits = match delta.admission_path {
-        AdmissionPath::Ordinary => role == ProducerRole::Distiller,
-        AdmissionPath::UrgentRestrictive => false,
-    };
     let mut denials = Vec::new();
-    if branch!("delta.path_not_the_producers", !fits) {
-        let reason = match delta.admission_path {
-            AdmissionPath::Ordinary => "an ordinary delta comes from the distiller",
-            AdmissionPath::UrgentRestrictive => "an urgent delta is completed by the service from an issuer's statement",
-        };
-        denials.push(Denial::new(Code::MissingAuthority, CheckKind::Authority, reason).of(role));
+    if branch!("delta.urgent_is_completed_by_the_service", delta.admission_path == AdmissionPath::UrgentRestrictive) {
+        let reason = "an urgent delta is completed by the service from its issuer's statement";
+        let denial = Denial::new(Code::MissingAuthority, CheckKind::Authority, reason);
+        denials.push(denial.of(&payload.envelope().producer.actor_id));
+    }
+    let offered = crate::adjudicate::cited_by(deciding.view, payload);
+    if let Some(before) = offered.iter().find(|offered| branch!("delta.rests_on_pre_action", offered.phase == Phase::PreAction)) {
+        let reason = "what was judged before the action says nothing about what came of it";
+        denials.push(Denial::new(Code::WrongPhase, CheckKind::Authority, reason).of(&before.adjudication_id));
     }
     let basis = deciding.batch.claimed(&streams::state_claim(delta.parent_state.version));
     match basis {

@@ -12,6 +12,7 @@ use crate::work::{movement, reserve};
 use crate::streams;
 use closer_contracts::action::Action;
 use closer_contracts::adjudication::Adjudication;
+use closer_contracts::branch;
 use closer_contracts::digest::Digest;
 use closer_contracts::fault::Fault;
 use closer_contracts::id::{AdjudicationId, ArtifactId, AttemptId, EvidenceId, Id, Key, ObligationId, PayloadId, Text};
@@ -248,7 +249,7 @@ pub(crate) fn performed(deciding: &mut Deciding<'_>, attempt_id: &AttemptId, per
         let denial = Denial::new(Code::UnresolvedRef, CheckKind::Resolution, "no such attempt is on record").of(attempt_id);
         return deciding.refuse(attempt_id.into(), None, vec![denial]);
     };
-    if attempt.status != AttemptStatus::Intended {
+    if branch!("dispatch.outcome_on_record", attempt.status != AttemptStatus::Intended) {
         let denial = Denial::new(Code::Duplicate, CheckKind::Resolution, "the attempt's outcome is on record").of(attempt_id);
         return deciding.refuse(attempt_id.into(), Some(attempt.intent.logical_digest), vec![denial]);
     }

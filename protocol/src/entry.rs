@@ -47,6 +47,14 @@ macro_rules! artifacts {
                 match self { $(Self::$variant(body) => canonical::to_bytes(body)),+ }
             }
 
+            /// The artifact's digest: that of its canonical bytes.
+            ///
+            /// # Errors
+            /// `schema_invalid` when it has no canonical form.
+            pub fn digest(&self) -> Result<Digest, Fault> {
+                Ok(Digest::of(&self.bytes()?))
+            }
+
             /// Reads the canonical bytes of an artifact of this kind.
             ///
             /// # Errors
@@ -105,14 +113,6 @@ artifacts! {
 }
 
 impl ArtifactBody {
-    /// The digest of its canonical bytes, as claims and references name it.
-    ///
-    /// # Errors
-    /// `schema_invalid` when it has no canonical form.
-    pub fn digest(&self) -> Result<Digest, Fault> {
-        Ok(Digest::of(&self.bytes()?))
-    }
-
     /// What a signature over it covers; `None` for what only the runtime writes into its own record.
     #[must_use]
     pub const fn scope(&self) -> Option<SigningScope> {

@@ -14,7 +14,7 @@ use closer_contracts::adjudication::{Disposition, Phase};
 use closer_contracts::branch;
 use closer_contracts::fault::Fault;
 use closer_contracts::id::{ActorId, AttemptId, DeltaId, EpisodeId, EvidenceId, GrantId, Key, ObligationId, PayloadId, Text, WorkId};
-use closer_contracts::item::{Item, ItemKind, Standing};
+use closer_contracts::item::{Identity, ItemKind, Standing};
 use closer_contracts::refs::ProducerRole;
 use closer_contracts::refusal::{CheckKind, Denial, RefusalCode as Code};
 use closer_contracts::time::Timestamp;
@@ -205,12 +205,9 @@ fn ending(end: EpisodeEnd, reason: impl Into<Text>) -> Next {
 /// The participant that does the work: the first current one in id order. One fixed worker is a complete configuration.
 #[must_use]
 pub fn participant(view: &View) -> Option<ActorId> {
-    view.state.items(ItemKind::Identity).find_map(|accepted| match &accepted.item {
-        Item::Identity(identity) if identity.standing == Standing::Current && identity.roles.contains(&ProducerRole::Participant) => {
-            Some(identity.actor_id.clone())
-        }
-        _ => None,
-    })
+    let works = |identity: &&Identity| identity.standing == Standing::Current && identity.roles.contains(&ProducerRole::Participant);
+    let identities = view.state.items(ItemKind::Identity).filter_map(|accepted| accepted.item.as_identity());
+    identities.into_iter().find(works).map(|identity| identity.actor_id.clone())
 }
 
 /// The next stage that the records of an episode show.

@@ -10,7 +10,9 @@ use closer_contracts::auth::AuthRecord;
 use closer_contracts::branch;
 use closer_contracts::digest::Digest;
 use closer_contracts::event::Event;
+use closer_contracts::id::ArtifactId;
 use closer_contracts::item::Standing;
+use closer_contracts::refs::ArtifactRef;
 use closer_contracts::refusal::{CheckKind, Denial, RefusalCode as Code};
 use closer_contracts::{Fault, Payload};
 use serde::Serialize;
@@ -54,11 +56,12 @@ pub(crate) fn intake(
         return deciding.refuse((&event.event_id).into(), Some(payload.content_digest()), vec![denial]);
     }
     let key = streams::deduplication_claim(&event.source.source_id, &event.deduplication_key);
-    if let Some(known) = deciding.batch.claimed(&key) {
+    let by_key = deciding.batch.claimed(&key);
+    if let Some(known) = by_key.or_else(|| deciding.batch.claimed(&streams::event_claim(&event.event_id))) {
         let repeated = branch!("event.repeat_is_equal", known == content);
         let (code, reason) = match repeated {
             true => (Code::Duplicate, "the source has sent this event before"),
-            false => (Code::KeyConflict, "the source has used this deduplication key for another event"),
+            false => (Code::KeyConflict, "this deduplication key or event id stands for another event"),
         };
         let denial = Denial::new(code, CheckKind::Resolution, reason).of(&event.deduplication_key);
         let reply = deciding.refuse((&event.event_id).into(), Some(payload.content_digest()), vec![denial])?;
@@ -73,13 +76,19 @@ pub(crate) fn intake(
     let event_ref = record_payload(deciding, payload, auth, own, claims)?;
     urgent::on_event(deciding, event, payload, auth)?;
     let view = deciding.so_far()?;
-    let receipt = matching::match_event(event, event_ref.clone(), None, &view, deciding.at);
+    let receipt = matching::match_event(event, event_ref.clone(), Some(auth_ref(auth)?), &view, deciding.at);
     let matched = receipt.matched_obligation_ids.clone();
     let histories = matched.iter().map(streams::history).collect();
     let receipt_ref = deciding.batch.artifact(ArtifactBody::from(receipt), histories)?;
     deciding.effects.extend(matched.into_iter().map(Effect::Eligible));
     deciding.fire()?;
     Ok(Reply::Recorded(vec![event_ref, receipt_ref]))
+}
+
+/// The reference to the authentication recorded beside the event.
+fn auth_ref(auth: &AuthRecord) -> Result<ArtifactRef, Fault> {
+    let id = ArtifactId::new(crate::derived_id("auth", auth.subject_id.as_str()));
+    Ok(ArtifactRef { id, digest: closer_contracts::canonical::digest_of(auth)? })
 }
 
 /// The source is registered and current, and the producer may emit for it (§1.1).

@@ -85,32 +85,35 @@ pub fn found(founding: &Founding, at: &Moment, reads: &dyn Reads) -> Result<Step
         deciding.batch.artifact(ArtifactBody::from(declaration.clone()), Vec::new())?;
     }
     let mut reply = Reply::Recorded(Vec::new());
-    if !founding.obligations.is_empty() {
-        reply = commit::by_rule(&mut deciding, admission(founding))?;
+    for (number, obligations) in founding.obligations.chunks(OBLIGATIONS_PER_DELTA).enumerate() {
+        reply = commit::by_rule(&mut deciding, admission(number, obligations))?;
         if let Some(denial) = reply.refusal() {
             let place = denial.offending.clone().unwrap_or_default();
             return Err(Fault::new(denial.code, denial.reason.clone()).within(place).within("obligations"));
         }
-        deciding.fire()?;
     }
+    deciding.fire()?;
     let effects = deciding.effects;
     let decided = deciding.batch.finish();
     Ok(Step { append: decided.append, entries: decided.entries, effects, reply })
 }
 
-fn admission(founding: &Founding) -> Routine {
+/// How many obligations one founding delta admits: a payload is bounded, a deployment is not.
+const OBLIGATIONS_PER_DELTA: usize = 64;
+
+fn admission(number: usize, obligations: &[(Obligation, Vec<Reentry>)]) -> Routine {
     let admit = |(obligation, reentries): &(Obligation, Vec<Reentry>)| Change::AdmitObligation {
         obligation: Box::new(obligation.clone()),
         reentries: reentries.clone(),
     };
     Routine {
-        delta_id: DeltaId::from("delta.founding"),
-        changes: founding.obligations.iter().map(admit).collect(),
+        delta_id: DeltaId::new(format!("delta.founding.{}", number + 1)),
+        changes: obligations.iter().map(admit).collect(),
         support_relations: Vec::new(),
         authorities: Vec::new(),
         lineage: Lineage {
             parents: Vec::<PayloadId>::new(),
-            obligation_ids: founding.obligations.iter().map(|(obligation, _)| obligation.obligation_id.clone()).collect(),
+            obligation_ids: obligations.iter().map(|(obligation, _)| obligation.obligation_id.clone()).collect(),
             episode_id: None,
             causation_event_id: None,
             budget_ref: None,
@@ -132,10 +135,7 @@ fn standing_disclosures(founding: &Founding, state: &closer_state::State, at: &M
         permitted_use: vec![Key::from(purpose)],
         issued_at: at.now.clone(),
     };
-    let sources = founding.items.iter().filter_map(|item| match item {
-        Item::Source(source) => Some(source),
-        _ => None,
-    });
+    let sources = founding.items.iter().filter_map(Item::as_source);
     let matcher = services::actor(ProducerRole::Matcher);
     std::iter::once(receipt(INTERNAL_DISCLOSURE.to_owned(), "internal", services::actor(ProducerRole::Semantic)))
         .chain(sources.map(|source| receipt(services::intake_disclosure(source.source_id.as_str()), "intake", matcher.clone())))

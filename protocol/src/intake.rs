@@ -8,8 +8,9 @@ use closer_contracts::auth::Authenticated;
 use closer_contracts::branch;
 use closer_contracts::contract::Check;
 use closer_contracts::digest::Digest;
-use closer_contracts::id::{Id, Text};
-use closer_contracts::payload_type::PayloadType;
+use closer_contracts::envelope::Envelope;
+use closer_contracts::id::{Id, Key, Text};
+use closer_contracts::payload_type::{PayloadType, check_producer};
 use closer_contracts::record::Reads;
 use closer_contracts::refs::ActorRef;
 use closer_contracts::refusal::{CheckKind, Denial, Refusal, RefusalCode as Code, foremost};
@@ -70,6 +71,18 @@ pub(crate) fn producer(view: &View, producer: &ActorRef, auth: &Authenticated, a
     }
 }
 
+/// The proof is of exactly this content: an authentication of something else proves nothing here.
+fn proof_of(auth: &Authenticated, id: &str, digest: Digest) -> Result<(), Denial> {
+    let record = auth.record();
+    match branch!("intake.proof_of_this_content", record.subject_id.as_str() == id && record.content_digest == digest) {
+        true => Ok(()),
+        false => {
+            let reason = "what was authenticated is not what was sent";
+            Err(Denial::new(Code::Unauthenticated, CheckKind::Authentication, reason).of(id))
+        }
+    }
+}
+
 /// Everything that a payload of any type must pass: producer, message map, id, lineage.
 pub(crate) fn payload(
     view: &View,
@@ -80,15 +93,13 @@ pub(crate) fn payload(
     let payload = &*submission.content;
     let envelope = payload.envelope();
     producer(view, &submission.producer, &submission.auth, at).map_err(|denial| vec![denial])?;
+    proof_of(&submission.auth, payload.id().as_str(), payload.content_digest()).map_err(|denial| vec![denial])?;
     if branch!("intake.producer_differs", submission.producer != envelope.producer) {
         let reason = "the envelope names another producer than the one who sent it";
         return Err(vec![Denial::new(Code::Unauthenticated, CheckKind::Authentication, reason).of(&envelope.producer.actor_id)]);
     }
     let mut denials = Vec::new();
-    if branch!("intake.role_may_not_produce", !envelope.r#type.producers().contains(&envelope.producer.role)) {
-        let reason = format!("a {} does not produce {}", envelope.producer.role, envelope.r#type);
-        denials.push(Denial::new(Code::MissingAuthority, CheckKind::Authority, reason).of(envelope.producer.role));
-    }
+    denials.extend(check_producer(envelope).err().map(Denial::from));
     match reads.claim(&streams::payload_claim(payload.id())) {
         None => {}
         Some(known) if branch!("intake.payload_repeated", known == payload.content_digest()) => {
@@ -144,16 +155,26 @@ fn lineage(view: &View, payload: &Payload, reads: &dyn Reads, denials: &mut Vec<
             Some(_) => {}
         }
     }
-    match view.disclosure(envelope.disclosure.id.as_str()) {
-        None => denials.push(
-            Denial::new(Code::UnresolvedRef, CheckKind::Resolution, "no such disclosure receipt is on record")
-                .of(&envelope.disclosure.id),
-        ),
-        Some(known) if branch!("intake.disclosure_differs", known.digest != envelope.disclosure.digest) => {
-            let reason = "the disclosure receipt has another digest";
-            denials.push(Denial::new(Code::DigestMismatch, CheckKind::Resolution, reason).of(&envelope.disclosure.id));
-        }
-        Some(_) => {}
+    disclosure(view, envelope, denials);
+}
+
+/// The disclosure receipt is on record, and what it released is used as it permits (§4.3, C1).
+fn disclosure(view: &View, envelope: &Envelope, denials: &mut Vec<Denial>) {
+    let cited = &envelope.disclosure;
+    let known = view.disclosure(cited.id.as_str());
+    if branch!("intake.disclosure_unknown", known.is_none()) {
+        let reason = "no such disclosure receipt is on record";
+        denials.push(Denial::new(Code::UnresolvedRef, CheckKind::Resolution, reason).of(&cited.id));
+    }
+    if branch!("intake.disclosure_differs", known.is_some_and(|known| known.digest != cited.digest)) {
+        let reason = "the disclosure receipt has another digest";
+        denials.push(Denial::new(Code::DigestMismatch, CheckKind::Resolution, reason).of(&cited.id));
+    }
+    let answers = matches!(envelope.r#type, PayloadType::Work | PayloadType::Result);
+    let packet = view.permitted_uses.get(&Key::new(cited.id.as_str())).is_some_and(|uses| uses.contains(&crate::work::packet_use()));
+    if branch!("intake.use_not_permitted", packet && !answers) {
+        let reason = "what a packet released is used for its work and nothing else";
+        denials.push(Denial::new(Code::DisclosureDenied, CheckKind::Authority, reason).of(&cited.id));
     }
 }
 
@@ -181,12 +202,13 @@ pub(crate) fn artifact(
     digest: Digest,
 ) -> Result<(), Vec<Denial>> {
     producer(view, &submission.producer, &submission.auth, at).map_err(|denial| vec![denial])?;
+    proof_of(&submission.auth, submission.content.id().as_str(), digest).map_err(|denial| vec![denial])?;
     submission.content.check().map_err(|fault| vec![Denial::from(fault)])?;
     let body = &*submission.content;
     submission.producer.actor_id.check().map_err(|fault| vec![Denial::from(fault)])?;
     match reads.claim(&streams::artifact_claim(body.kind(), body.id().as_str())) {
         None => Ok(()),
-        Some(known) if known == digest => {
+        Some(known) if branch!("intake.artifact_repeated", known == digest) => {
             Err(vec![Denial::new(Code::Duplicate, CheckKind::Resolution, "the artifact is on record").of(body.id())])
         }
         Some(_) => {

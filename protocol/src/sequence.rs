@@ -12,16 +12,17 @@
 //! ```
 
 use crate::batch::Batch;
-use crate::entry::{Entry, Notice, NoticeKind};
+use crate::entry::{ArtifactBody, Entry, Notice, NoticeKind};
 use crate::input::{Effect, Input, Moment, Reply, Step};
 use crate::intake::{self, Refused};
 use crate::view::{Divergence, View};
 use crate::{adjudicate, bench, commit, delta, dispatch, episode, matching, readback, streams, urgent, work};
 use closer_contracts::audit::DisclosureReceipt;
+use closer_contracts::branch;
 use closer_contracts::envelope::Body;
 use closer_contracts::id::{Id, Key};
-use closer_contracts::record::{Lane, Reads};
-use closer_contracts::refusal::{Denial, RefusalCode};
+use closer_contracts::record::{ClaimKey, Lane, Reads};
+use closer_contracts::refusal::{CheckKind, Denial, RefusalCode};
 use closer_contracts::{Fault, Payload};
 use std::collections::VecDeque;
 
@@ -34,25 +35,29 @@ pub const SUFFIX_BATCHES_MAX: usize = 256;
 #[must_use]
 pub fn lane(input: &Input, view: &View) -> Lane {
     match input {
-        Input::Artifact(submission) => match &*submission.content {
-            crate::entry::ArtifactBody::RestrictionStatement(_) | crate::entry::ArtifactBody::ReconciliationReceipt(_) => {
-                Lane::Reserved
-            }
-            _ => Lane::Ordinary,
-        },
-        Input::Payload(submission) => match submission.content.body() {
-            Body::Event(event) if urgent::restrictive_event(view, event).is_some() => Lane::Reserved,
-            Body::Evidence(evidence) if evidence.readback.is_some() => Lane::Reserved,
-            _ => Lane::Ordinary,
-        },
+        Input::Artifact(submission) if is_urgent(&submission.content) => Lane::Reserved,
+        Input::Payload(submission) if is_restrictive_or_readback(submission.content.body(), view) => Lane::Reserved,
         Input::Performed { .. } | Input::Recover | Input::Tick => Lane::Reserved,
-        Input::Issue { .. }
+        Input::Payload(_)
+        | Input::Artifact(_)
+        | Input::Issue { .. }
         | Input::Unreadable { .. }
         | Input::Open { .. }
         | Input::Dispatch { .. }
         | Input::Commit { .. }
         | Input::End { .. } => Lane::Ordinary,
     }
+}
+
+const fn is_urgent(artifact: &ArtifactBody) -> bool {
+    matches!(artifact, ArtifactBody::RestrictionStatement(_) | ArtifactBody::ReconciliationReceipt(_))
+}
+
+fn is_restrictive_or_readback(body: &Body, view: &View) -> bool {
+    if let Body::Event(event) = body {
+        return urgent::restrictive_event(view, event).is_some();
+    }
+    matches!(body, Body::Evidence(evidence) if evidence.readback.is_some())
 }
 
 /// A step under decision: the batch it writes and the effects it allows.
@@ -199,9 +204,32 @@ fn decide(view: &View, input: &Input, at: &Moment, reads: &dyn Reads, unreadable
         Input::Tick => crate::tick::tick(&mut deciding)?,
         Input::Recover => dispatch::recover(&mut deciding)?,
     };
+    let reply = match deciding.batch.taken().cloned() {
+        Some(key) if branch!("sequence.key_taken", true) => refuse_taken(&mut deciding, input, reads, &key)?,
+        Some(_) | None => reply,
+    };
     let effects = deciding.effects;
     let decided = deciding.batch.finish();
     Ok(Step { append: decided.append, entries: decided.entries, effects, reply })
+}
+
+/// An id or key that the decided records would take stands for other content: the input is refused as a whole (DEC-107).
+fn refuse_taken<'a>(deciding: &mut Deciding<'a>, input: &Input, reads: &'a dyn Reads, key: &ClaimKey) -> Result<Reply, Fault> {
+    let (subject, digest) = match input {
+        Input::Payload(submission) | Input::Issue { work: submission, .. } => {
+            (Id::from(submission.content.id()), Some(submission.content.content_digest()))
+        }
+        Input::Artifact(submission) => (Id::new(submission.content.id().as_str()), None),
+        Input::Open { episode_id, .. } | Input::End { episode_id, .. } => (Id::from(episode_id), None),
+        Input::Dispatch { payload_id, .. } => (Id::from(payload_id), None),
+        Input::Performed { attempt_id, .. } => (Id::from(attempt_id), None),
+        Input::Commit { delta_id } => (Id::from(delta_id), None),
+        Input::Unreadable { .. } | Input::Tick | Input::Recover => (Id::from("sequence"), None),
+    };
+    deciding.batch = Batch::new(reads, &deciding.at.now, lane(input, deciding.view));
+    deciding.effects.clear();
+    let reason = "an id or key that it takes stands for other content";
+    deciding.refuse(subject, digest, vec![Denial::new(RefusalCode::KeyConflict, CheckKind::Resolution, reason).of(key)])
 }
 
 fn refuse_payload(

@@ -6,12 +6,13 @@ use crate::input::{Effect, Reply};
 use crate::sequence::Deciding;
 use crate::services::{self, Lineage};
 use crate::timers::{self, Due};
+use crate::view::View;
 use crate::{episode, streams, urgent};
 use closer_contracts::delta::Change;
 use closer_contracts::fault::Fault;
 use closer_contracts::id::{DeltaId, ObligationId, ReentryId, Text};
 use closer_contracts::obligation::TriggerGap;
-use closer_contracts::reentry::Reentry;
+use closer_contracts::reentry::{Reentry, TimeReached, TypedPredicate};
 use closer_contracts::refs::ProducerRole;
 
 /// Records everything that is due.
@@ -58,8 +59,25 @@ pub(crate) fn fire(deciding: &mut Deciding<'_>, fired: Fired) -> Result<(), Faul
     let policy = view.state.policy(&reentry.refresh_policy_ref);
     match timers::rearmed(&reentry, policy, &view, deciding.at) {
         Some(again) => replace(deciding, &reentry, Some(again), None, "rearm"),
-        None => Ok(()),
+        None => consume(deciding, &view, &reentry),
     }
+}
+
+/// A fired trigger that its policy does not arm again is spent: it is taken off, and where it was the last one the
+/// obligation says so in a gap that is reviewed in time (invariant 7).
+fn consume(deciding: &mut Deciding<'_>, view: &View, spent: &Reentry) -> Result<(), Fault> {
+    let Some(obligation) = view.state.obligation(&spent.obligation_id).filter(|obligation| obligation.status.is_open()) else {
+        return Ok(());
+    };
+    let last = view.state.reentries_of(&spent.obligation_id).all(|reentry| reentry.reentry_id == spent.reentry_id);
+    let gap = (last && obligation.trigger_gap.is_none()).then(|| TriggerGap {
+        reason: Text::new(format!("the trigger {} has fired and is spent", spent.reentry_id)),
+        responsible_owner: obligation.responsible_owner.clone(),
+        review_predicate: TypedPredicate::TimeReached(TimeReached {
+            at: deciding.at.now.plus_ms(view.state.limits().review_interval_ms_max),
+        }),
+    });
+    replace(deciding, spent, None, gap, "consume")
 }
 
 /// Disables an expired trigger and installs its replacement or an explicit gap, in one commit (§7.3).

@@ -31,7 +31,10 @@ pub const RECONCILIATION_EXPIRY: &str = "policy.reconciliation.expiry";
 #[must_use]
 pub fn restrictive_event<'a>(view: &'a View, event: &Event) -> Option<&'a RestrictiveEvent> {
     let listed = &view.state.profile()?.restrictive_events;
-    listed.iter().find(|listed| listed.change_kind == event.change_kind && listed.source == event.source.source_id)
+    listed.iter().find(|listed| {
+        let same_kind = listed.change_kind == event.change_kind;
+        branch!("urgent.source_speaks_for_issuer", same_kind && listed.source == event.source.source_id)
+    })
 }
 
 /// Restricts on a restrictive event from a source that speaks for an appointed issuer; any other event passes by.
@@ -89,9 +92,10 @@ fn admissible(deciding: &Deciding<'_>, statement: &RestrictionStatement) -> Resu
         .state
         .appointment(&statement.issuer)
         .filter(|appointment| appointment.standing == Standing::Current && appointment.expires_at > deciding.at.now);
-    let Some(appointment) = appointment else {
+    if branch!("urgent.issuer_not_appointed", appointment.is_none()) {
         return Err(vec![deny(Code::MissingAuthority, "the issuer has no current appointment")]);
-    };
+    }
+    let Some(appointment) = appointment else { return Err(Vec::new()) };
     let mut denials = Vec::new();
     let due_in_time = |due_at: &closer_contracts::Timestamp| *due_at <= deciding.at.now.plus_ms(appointment.reconcile_within_ms);
     if branch!("urgent.deadline_missing", !statement.reconciliation_due_at.as_ref().is_some_and(due_in_time)) {

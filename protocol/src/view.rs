@@ -200,6 +200,8 @@ pub struct View {
     pub disclosures: OrdMap<Key, DisclosureRef>,
     /// Whom each disclosure receipt releases to.
     pub recipients: OrdMap<Key, ActorId>,
+    /// What the receiver of each may use it for.
+    pub permitted_uses: OrdMap<Key, Vec<Key>>,
     /// Ownership by obligation; absent before the first transfer, which is epoch 0 of the responsible owner.
     pub ownership: OrdMap<ObligationId, Ownership>,
     /// The budget ledger.
@@ -261,6 +263,7 @@ impl Default for View {
             declarations: OrdMap::new(),
             disclosures: OrdMap::new(),
             recipients: OrdMap::new(),
+            permitted_uses: OrdMap::new(),
             ownership: OrdMap::new(),
             ledger: Ledger::default(),
             notices: OrdMap::new(),
@@ -414,9 +417,7 @@ impl View {
     fn fold_auth(&mut self, _auth: &AuthRecord) {}
 
     fn fold_artifact(&mut self, artifact: &Arc<ArtifactBody>) -> Result<(), Divergence> {
-        let digest = closer_contracts::Digest::of(
-            &Entry::Artifact(artifact.clone()).bytes().map_err(|fault| Divergence { reason: fault.to_string() })?,
-        );
+        let digest = artifact.digest().map_err(|fault| Divergence { reason: fault.to_string() })?;
         let reference = ArtifactRef { id: artifact.id(), digest };
         match &**artifact {
             ArtifactBody::MatchReceipt(receipt) => self.fold_match(receipt, reference),
@@ -424,6 +425,7 @@ impl View {
                 let disclosure = DisclosureRef { id: receipt.disclosure_id.clone(), digest };
                 self.disclosures.insert(Key::new(receipt.disclosure_id.as_str()), disclosure);
                 self.recipients.insert(Key::new(receipt.disclosure_id.as_str()), receipt.recipient.clone());
+                self.permitted_uses.insert(Key::new(receipt.disclosure_id.as_str()), receipt.permitted_use.clone());
             }
             ArtifactBody::Declaration(declaration) => {
                 let entry = (reference, Arc::new((**declaration).clone()));

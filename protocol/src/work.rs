@@ -38,6 +38,12 @@ pub fn vocabulary() -> VersionedRef {
     VersionedRef { id: Id::from("vocabulary.registry"), version: 1 }
 }
 
+/// What a packet may be used for.
+#[must_use]
+pub fn packet_use() -> Key {
+    Key::from("answer this work")
+}
+
 /// What may be released for work: the categories that a packet's items belong to (DEC-79).
 const CATEGORIES: [&str; 5] = ["obligation", "claim", "constraint", "grant", "evidence"];
 
@@ -71,7 +77,7 @@ pub fn draft(view: &View, episode: &Episode, recipient: &ActorId, role: &Key, no
         withheld_categories: withheld,
         coverage_receipt_ref: ArtifactId::new(crate::derived_id("coverage", &seed)),
         missing_required_context: Vec::new(),
-        permitted_use: vec![Key::from("answer this work")],
+        permitted_use: vec![packet_use()],
         issued_at: now.clone(),
     };
     let disclosure_ref =

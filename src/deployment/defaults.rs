@@ -115,15 +115,21 @@ pub(super) fn complete(section: &str, table: &mut Map<String, Value>, base: &Bas
             }),
         ),
         "obligation" => obligation(table, base),
-        "reentry" => fill(
-            table,
-            json!({
-                "event_sources": [], "eligible_work": ["worker"], "resource_posture": {}, "deduplication_key": own_id,
-                "expires_at": null, "refresh_policy_ref": "policy.refresh", "expiry_policy_ref": "policy.expiry",
-            }),
-        ),
+        "reentry" => complete_reentry(table),
         _ => {}
     }
+}
+
+/// Completes a trigger.
+pub(super) fn complete_reentry(table: &mut Map<String, Value>) {
+    let own_id = table.get("reentry_id").cloned().unwrap_or(Value::Null);
+    fill(
+        table,
+        json!({
+            "event_sources": [], "eligible_work": ["worker"], "resource_posture": {}, "deduplication_key": own_id,
+            "expires_at": null, "refresh_policy_ref": "policy.refresh", "expiry_policy_ref": "policy.expiry",
+        }),
+    );
 }
 
 fn operation(table: &mut Map<String, Value>, own_id: &Value, base: &Base) {

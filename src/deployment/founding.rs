@@ -316,7 +316,7 @@ impl Reading<'_> {
 }
 
 /// Replaces `METHOD TYPE ACCOUNT ADDRESS` in every `after_cursor` of a predicate by the stream of these observations.
-pub(crate) fn streams(predicate: &mut Value, items: &[Item]) -> Result<(), String> {
+pub(super) fn streams(predicate: &mut Value, items: &[Item]) -> Result<(), String> {
     if let Some(Value::Array(children)) = predicate.get_mut("items") {
         children.iter_mut().try_for_each(|child| streams(child, items))?;
     }

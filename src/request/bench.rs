@@ -2,19 +2,16 @@
 
 use super::Answer;
 use crate::error::Error;
-use crate::space::{Claimed, Space};
+use crate::space::Space;
 use closer_contracts::audit::{DecisionType, UserDecision};
-use closer_contracts::auth::SigningScope;
 use closer_contracts::briefcase::PacketStatus;
-use closer_contracts::canonical::digest_of;
-use closer_contracts::id::{ActorId, DecisionId, Id, Text};
+use closer_contracts::id::{ActorId, DecisionId, Text};
 use closer_contracts::item::ItemKind;
 use closer_contracts::refs::{ActorRef, ArtifactRef, AuthenticatedIssuer, ProducerRole};
 use closer_protocol::entry::ArtifactBody;
 use closer_protocol::view::{Packet, View};
-use closer_protocol::{Input, Submission};
+use closer_protocol::{Input, Reply};
 use serde_json::{Value, json};
-use std::sync::Arc;
 
 /// Whether a packet waits for an answer.
 pub(crate) fn is_waiting(packet: &Packet) -> bool {
@@ -102,32 +99,20 @@ pub(super) async fn decide(
         evidence_version: packet.evidence_version,
         decision_type,
     };
-    let subject = Id::from(&decision.decision_id);
-    let reply = submit(space, decision, subject, SigningScope::UserDecision, identity, ProducerRole::User).await?;
+    let reply = submit(space, decision, identity, ProducerRole::User).await?;
     Ok(Answer::replied(&reply, &format!("answered `{option}`: a {decision_type}")))
 }
 
 /// Submits an artifact as an identity that the face speaks for.
-pub(super) async fn submit<T: Into<ArtifactBody> + serde::Serialize>(
+pub(super) async fn submit(
     space: &dyn Space,
-    artifact: T,
-    id: Id,
-    scope: SigningScope,
+    artifact: impl Into<ArtifactBody>,
     identity: &ActorId,
     role: ProducerRole,
-) -> Result<closer_protocol::Reply, Error> {
-    let claimed = Claimed {
-        id,
-        content_digest: digest_of(&artifact)?,
-        scope,
-        identity: identity.clone(),
-        role: None,
-        signature: None,
-    };
-    let auth = match space.authenticate(&claimed) {
-        Ok(auth) => auth,
-        Err(fault) => return Ok(closer_protocol::Reply::Refused(vec![fault.into()])),
-    };
+) -> Result<Reply, Error> {
     let producer = ActorRef { actor_id: identity.clone(), role };
-    space.submit(Input::Artifact(Submission { content: Arc::new(artifact.into()), producer, auth })).await
+    match space.artifact(artifact.into(), producer) {
+        Ok(submission) => space.submit(Input::Artifact(submission)).await,
+        Err(fault) => Ok(Reply::Refused(vec![fault.into()])),
+    }
 }

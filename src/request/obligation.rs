@@ -91,7 +91,9 @@ fn judgments(view: &View, id: &ObligationId) -> Vec<Result<Trace, Gap>> {
         .collect()
 }
 
-pub(super) fn trace(view: &View, id: &ObligationId) -> Answer {
+/// The trace that led to where an obligation stands, every citation followed.
+#[must_use]
+pub fn trace(view: &View, id: &ObligationId) -> Answer {
     if view.state.obligation(id).is_none() {
         return Answer::not_found("obligation", id.as_str());
     }

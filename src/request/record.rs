@@ -6,7 +6,8 @@ use crate::space::Space;
 use closer_contracts::id::ActorId;
 use closer_contracts::refusal::{CheckKind, Denial, RefusalCode};
 use closer_protocol::view::View;
-use closer_store::{Progress, RecordLog, StoreError};
+use closer_contracts::refs::StateRef;
+use closer_store::{Log, Progress, RecordLog, StoreError};
 use serde_json::json;
 use std::path::Path;
 
@@ -35,62 +36,56 @@ pub(super) fn receipt(view: &View, asked: &str) -> Answer {
     Answer::done(json!({ "receipt": &**receipt, "changes": committed.commit.delta.changes }), text)
 }
 
-/// Walks everything on disk, folds it again and compares it with what is in memory.
+/// Walks everything on disk and folds it again; `held` is the state that somebody holds in memory, to be compared.
 ///
 /// # Errors
 /// What kept the log from being walked; damage is an [`Answer`].
-pub fn verify(space: &dyn Space, progress: &mut dyn FnMut(Progress)) -> Result<Answer, Error> {
-    let walked = match space.log().verify(progress) {
+pub fn verify(log: &Log, held: Option<StateRef>, progress: &mut dyn FnMut(Progress)) -> Result<Answer, Error> {
+    let walked = match log.verify(progress) {
         Ok(walked) => walked,
         Err(StoreError::Corruption(damage)) => return Ok(damaged(&damage)),
         Err(error) => return Err(error.into()),
     };
-    let before = space.view().state.reference();
-    let folded = match closer_actors::replay(space.log()) {
+    let folded = match closer_actors::replay(log) {
         Ok(view) => view.state.reference(),
         Err(closer_actors::Error::Store(StoreError::Corruption(damage))) => return Ok(damaged(&damage)),
         Err(error) => return Err(error.into()),
     };
     // Something may have been committed between the two looks; what was accepted before must still be so.
-    let agrees = folded == before || folded.version > before.version;
+    let agrees = held.is_none_or(|held| folded == held || folded.version > held.version);
     let data = json!({
         "records": walked.records, "segments": walked.segments, "bytes": walked.bytes, "heads": walked.heads,
         "chain": walked.chain, "state": folded, "agrees": agrees,
     });
+    if !agrees {
+        let text = "the accepted state in memory is not what the records fold to".to_owned();
+        return Ok(Answer::new(Outcome::Corruption, data, vec![text]));
+    }
     let text = vec![
         format!("{} records in {} segments, {} bytes: every one is what was written", walked.records, walked.segments, walked.bytes),
         format!("state version {} {} is what the records fold to", folded.version, words::short(&folded.digest)),
     ];
-    match agrees {
-        true => Ok(Answer::done(data, text)),
-        false => Ok(Answer {
-            outcome: Outcome::Corruption,
-            data,
-            text: vec!["the accepted state in memory is not what the records fold to".to_owned()],
-        }),
-    }
+    Ok(Answer::done(data, text))
 }
 
 /// Damage on disk, told by its place.
-#[must_use]
-pub fn damaged(damage: &closer_store::Corruption) -> Answer {
+pub(super) fn damaged(damage: &closer_store::Corruption) -> Answer {
     let data = json!({
         "segment": damage.segment, "offset": damage.offset, "record": damage.record.map(|record| record.0), "what": damage.what,
     });
     let text = vec![damage.to_string(), "nothing was repaired; restore a backup, or decide on the custody of the record".to_owned()];
-    Answer { outcome: Outcome::Corruption, data, text }
+    Answer::new(Outcome::Corruption, data, text)
 }
 
 /// Throws the derived state away and builds it again from the log.
 ///
 /// # Errors
 /// What kept it from being built.
-pub fn rebuild(space: &dyn Space, progress: &mut dyn FnMut(u64)) -> Result<Answer, Error> {
-    let before = space.view().state.reference();
-    space.log().rebuild(&mut |cursor| progress(cursor.0))?;
-    let after = closer_actors::replay(space.log())?.state.reference();
-    let text = vec![format!("rebuilt; state version {} {}", after.version, words::short(&after.digest))];
-    Ok(Answer::done(json!({ "before": before, "after": after, "same": before == after }), text))
+pub fn rebuild(log: &Log, progress: &mut dyn FnMut(u64)) -> Result<Answer, Error> {
+    log.rebuild(&mut |cursor| progress(cursor.0))?;
+    let state = closer_actors::replay(log)?.state.reference();
+    let text = vec![format!("rebuilt; state version {} {}", state.version, words::short(&state.digest))];
+    Ok(Answer::done(json!({ "state": state }), text))
 }
 
 /// Copies everything durable into a new folder, for the user alone.

@@ -70,3 +70,8 @@ pub(super) fn scope(scope: &AffectedScope) -> String {
         AffectedScope::Obligation { obligation_id } => format!("obligation `{obligation_id}`"),
     }
 }
+
+/// The beginning of a long id.
+pub(super) fn short_text(id: &str) -> String {
+    id.trim_start_matches("sha256:").chars().take(12).collect()
+}

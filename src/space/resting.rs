@@ -1,16 +1,19 @@
 //! A space at rest: the store is held for one request and nothing outside is touched.
 
-use super::{Claimed, Space};
+use super::Space;
 use crate::error::Error;
 use closer_adapters::clock::{ClockBounds, SystemClock};
 use closer_adapters::ids::UuidIds;
 use closer_contracts::auth::{Accepted, Authenticated, Credential, Session, Sessions, Subject, authenticate};
 use closer_contracts::fault::Fault;
-use closer_contracts::id::{ActorId, SessionId};
+use closer_contracts::envelope::Payload;
+use closer_contracts::id::{ActorId, Key, KeyId, SessionId};
+use closer_contracts::refs::ActorRef;
+use closer_protocol::entry::ArtifactBody;
 use closer_contracts::record::{Epoch, FencedAppend};
 use closer_protocol::port::{Clock, Ids, Pending};
 use closer_protocol::sequence::Sequence;
-use closer_protocol::{Input, Moment, Reply, View};
+use closer_protocol::{Input, Moment, Reply, Submission, View};
 use closer_store::{Declined, Log, RecordLog};
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -19,7 +22,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 /// A space at rest.
 pub struct Resting {
     log: Arc<Log>,
-    epoch: Epoch,
+    epoch: Mutex<Option<Epoch>>,
     clock: SystemClock,
     sequence: Mutex<Sequence>,
     sessions: Mutex<(Sessions, BTreeMap<ActorId, Session>)>,
@@ -49,20 +52,28 @@ impl Resting {
     pub fn open(store: &Path) -> Result<Self, Error> {
         let log = Arc::new(Log::open(store, None)?);
         let view = closer_actors::replay(&log)?;
-        let epoch = log.acquire()?;
         Ok(Self {
             clock: SystemClock::start(ClockBounds::default(), view.latest.as_ref()),
             sequence: Mutex::new(Sequence::new(view)),
             sessions: Mutex::default(),
             log,
-            epoch,
+            epoch: Mutex::default(),
         })
+    }
+
+    /// Takes the lease at the first decision: whoever only looks leaves no trace.
+    fn epoch(&self) -> Result<Epoch, Error> {
+        let mut held = self.epoch.lock().unwrap_or_else(PoisonError::into_inner);
+        match *held {
+            Some(epoch) => Ok(epoch),
+            None => Ok(*held.insert(self.log.acquire()?)),
+        }
     }
 
     fn decide(&self, input: Input) -> Result<Reply, Error> {
         let mut sequence = self.sequence.lock().unwrap_or_else(PoisonError::into_inner);
         let step = sequence.take(input, self.moment(), &*self.log)?;
-        let recorded = append(&self.log, self.epoch, step.append);
+        let recorded = self.epoch().and_then(|epoch| append(&self.log, epoch, step.append));
         match recorded {
             Ok(()) => sequence.acknowledged(),
             Err(error) => {
@@ -71,6 +82,27 @@ impl Resting {
             }
         }
         Ok(step.reply)
+    }
+}
+
+impl Resting {
+    fn authenticate(&self, subject: &Subject, signature: Option<&(KeyId, Key)>) -> Result<Authenticated, Fault> {
+        let view = self.view();
+        let identity = view.state.identity(&subject.producer);
+        let now = self.moment().now;
+        let mut sessions = self.sessions.lock().unwrap_or_else(PoisonError::into_inner);
+        let (registry, held) = &mut *sessions;
+        if let (None, Some(identity), false) = (signature, identity, held.contains_key(&subject.producer)) {
+            let session = registry.issue(SessionId::new(UuidIds.fresh("session")), identity, &now)?;
+            held.insert(subject.producer.clone(), session);
+        }
+        let credential = match (signature, held.get(&subject.producer)) {
+            (Some((key_id, signature)), _) => Credential::Ed25519 { key_id, signature },
+            (None, Some(session)) => Credential::Session(session),
+            (None, None) => Credential::None,
+        };
+        let mechanisms = view.state.profile().map(|profile| profile.mechanisms.clone()).unwrap_or_default();
+        authenticate(Accepted { mechanisms: &mechanisms, sessions: registry }, identity, subject, credential, &now)
     }
 }
 
@@ -92,30 +124,15 @@ impl Space for Resting {
         UuidIds.fresh(prefix)
     }
 
-    fn authenticate(&self, claimed: &Claimed) -> Result<Authenticated, Fault> {
-        let view = self.view();
-        let identity = view.state.identity(&claimed.identity);
-        let now = self.moment().now;
-        let mut sessions = self.sessions.lock().unwrap_or_else(PoisonError::into_inner);
-        let (registry, held) = &mut *sessions;
-        if let (None, Some(identity), false) = (&claimed.signature, identity, held.contains_key(&claimed.identity)) {
-            let session = registry.issue(SessionId::new(UuidIds.fresh("session")), identity, &now)?;
-            held.insert(claimed.identity.clone(), session);
-        }
-        let credential = match (&claimed.signature, held.get(&claimed.identity)) {
-            (Some((key_id, signature)), _) => Credential::Ed25519 { key_id, signature },
-            (None, Some(session)) => Credential::Session(session),
-            (None, None) => Credential::None,
-        };
-        let mechanisms = view.state.profile().map(|profile| profile.mechanisms.clone()).unwrap_or_default();
-        let subject = Subject {
-            id: claimed.id.clone(),
-            content_digest: claimed.content_digest,
-            scope: claimed.scope,
-            producer: claimed.identity.clone(),
-            role: claimed.role,
-        };
-        authenticate(Accepted { mechanisms: &mechanisms, sessions: registry }, identity, &subject, credential, &now)
+    fn payload(&self, payload: Payload, signature: Option<&(KeyId, Key)>) -> Result<Submission<Payload>, Fault> {
+        let producer = payload.envelope().producer.clone();
+        let auth = self.authenticate(&Subject::payload(&payload), signature)?;
+        Ok(Submission { content: Arc::new(payload), producer, auth })
+    }
+
+    fn artifact(&self, artifact: ArtifactBody, producer: ActorRef) -> Result<Submission<ArtifactBody>, Fault> {
+        let auth = self.authenticate(&artifact.subject(&producer)?, None)?;
+        Ok(Submission { content: Arc::new(artifact), producer, auth })
     }
 
     fn submit(&self, input: Input) -> Pending<'_, Result<Reply, Error>> {

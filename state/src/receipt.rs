@@ -84,7 +84,7 @@ pub fn invalidated(commit: &Commit) -> Result<InvalidatedDependencies, Fault> {
     let (total, list_digest) = (items.len(), digest_of(&items)?);
     items.truncate(INVALIDATED_PAGE_ITEMS);
     Ok(InvalidatedDependencies {
-        complete: items.len() == total,
+        complete: branch!("state.page_is_whole", items.len() == total),
         total: total as u64,
         list_digest,
         items,

@@ -13,6 +13,7 @@ mod custody;
 mod locate;
 mod open;
 mod read;
+mod recover;
 mod submit;
 mod ticket;
 mod writer;
@@ -29,7 +30,9 @@ use crate::error::{Corruption, Declined, StoreError};
 use crate::heads::Heads;
 use crate::verify::{Progress, Verified};
 use closer_contracts::Digest;
-use closer_contracts::record::{Appended, ClaimKey, Cursor, Epoch, FencedAppend, Head, Position, Reads, Record, StreamId};
+use closer_contracts::record::{
+    Appended, ClaimKey, Cursor, Epoch, FencedAppend, Head, Position, Reads, Record, StreamId,
+};
 use std::any::Any;
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::thread::JoinHandle;
@@ -98,9 +101,16 @@ pub(crate) struct Segment {
 /// What waits for the writer.
 enum Work {
     Append(Pending),
-    Lease { epoch: Epoch, first: Cursor, slot: Arc<Slot> },
+    Lease {
+        epoch: Epoch,
+        first: Cursor,
+        slot: Arc<Slot>,
+    },
     Seal,
-    Roll { number: u64, file: Arc<dyn DiskFile> },
+    Roll {
+        number: u64,
+        file: Arc<dyn DiskFile>,
+    },
 }
 
 /// An accepted append on its way to the disk.
@@ -217,7 +227,9 @@ impl Log {
     /// # Errors
     /// `Closed` when there is none or it cannot be built.
     pub fn rebuild(&self, progress: &mut dyn FnMut(Cursor)) -> Result<(), StoreError> {
-        self.derived().ok_or(StoreError::Closed)?.rebuild(self.durable(), progress)
+        self.derived()
+            .ok_or(StoreError::Closed)?
+            .rebuild(self.durable(), progress)
     }
 
     /// Ends the log as a killed process would: what is not durable is not written, and the directory is let go.
@@ -237,7 +249,10 @@ impl Log {
     /// The segments with their durable ends: (number, file, end of batches, closed).
     pub(crate) fn durable_segments(&self) -> Vec<(u64, Arc<dyn DiskFile>, u64, bool)> {
         let core = self.shared.core();
-        core.segments.iter().map(|s| (s.number, Arc::clone(&s.file), s.end, s.closed)).collect()
+        core.segments
+            .iter()
+            .map(|s| (s.number, Arc::clone(&s.file), s.end, s.closed))
+            .collect()
     }
 }
 
@@ -253,7 +268,11 @@ impl Drop for Log {
         match self.thread.take().map(JoinHandle::join) {
             Some(Ok(())) => {}
             Some(Err(_)) => tracing::error!("the log's writer thread panicked"),
-            None => self.writer.lock().unwrap_or_else(PoisonError::into_inner).close(&self.shared),
+            None => self
+                .writer
+                .lock()
+                .unwrap_or_else(PoisonError::into_inner)
+                .close(&self.shared),
         }
         if let Some(derived) = &self.shared.derived {
             derived.close();
@@ -322,5 +341,11 @@ impl Core {
 
 /// The damage, as this crate's error.
 fn corrupt(segment: u64, offset: u64, record: Option<Cursor>, what: &'static str) -> StoreError {
-    Corruption { segment, offset, record, what }.into()
+    Corruption {
+        segment,
+        offset,
+        record,
+        what,
+    }
+    .into()
 }

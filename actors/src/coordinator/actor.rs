@@ -47,6 +47,7 @@ impl Actor for Coordinator {
     async fn handle(&self, myself: ActorRef<Message>, _: Message, desk: &mut Desk) -> Result<(), ActorProcessingErr> {
         desk.rung.store(false, Ordering::Release);
         loop {
+            desk.space.probe("coordinator");
             let (stage, path) = desk.charge();
             match path {
                 Path::Charged(answer) => match answered(answer).await {

@@ -40,7 +40,7 @@ impl Actor for Dispatcher {
                 effects.done(call, |_| performed);
                 Ok(())
             }
-            Message::Drain(drained, _) => {
+            Message::Drain(drained) => {
                 effects.drained.push(drained);
                 effects.tell_drained();
                 Ok(())

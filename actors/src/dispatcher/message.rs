@@ -1,6 +1,5 @@
 //! What the dispatcher is told.
 
-use crate::activity::UnderWay;
 use closer_monitor::{Admission, Appended};
 use closer_protocol::port::{Order, Performed};
 use ractor::ActorId;
@@ -20,5 +19,5 @@ pub(crate) enum Message {
     /// What a call came to.
     Done(ActorId, Performed),
     /// Tell when no effect is under way.
-    Drain(oneshot::Sender<()>, UnderWay),
+    Drain(oneshot::Sender<()>),
 }

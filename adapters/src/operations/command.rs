@@ -29,7 +29,10 @@ pub(super) fn perform(
 ) -> Performed {
     let target = permitted.target();
     if target.account.as_str() != contract.account {
-        return not_sent(format!("the account `{}` is not the one this operation acts for", target.account));
+        return not_sent(format!(
+            "the account `{}` is not the one this operation acts for",
+            target.account
+        ));
     }
     let arguments = match contract.run.fill(target, &|name| permitted.scalar(name)) {
         Ok(arguments) => arguments,

@@ -91,7 +91,11 @@ const fn previous_bytes_max() -> u64 {
 /// # Errors
 /// When the folder cannot be written.
 pub fn repeat_safety(root: &Path) -> std::io::Result<RepeatSafety> {
-    let folder = rustix::fs::open(root, OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC, Mode::empty())?;
+    let folder = rustix::fs::open(
+        root,
+        OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC,
+        Mode::empty(),
+    )?;
     let names = ["one", "two"].map(|which| format!(".closer-probe-{}-{which}", uuid::Uuid::now_v7()));
     let mut made = Ok(());
     for name in &names {
@@ -176,7 +180,10 @@ fn prepare<'a>(
 ) -> Result<(Write<'a>, Identity, Expected), String> {
     let target = permitted.target();
     if target.account.as_str() != contract.account {
-        return Err(format!("the account `{}` is not the one this operation writes for", target.account));
+        return Err(format!(
+            "the account `{}` is not the one this operation writes for",
+            target.account
+        ));
     }
     let content = permitted.text(&contract.content_parameter)?;
     let expected = match permitted.text(&contract.expected_parameter)? {
@@ -321,7 +328,10 @@ impl Write<'_> {
             Err(reason) => match self.rename(RenameFlags::EXCHANGE) {
                 Ok(()) => unknown(
                     sent_at,
-                    format!("{reason}; it was put back, and what that took out is in `{}`", self.aside),
+                    format!(
+                        "{reason}; it was put back, and what that took out is in `{}`",
+                        self.aside
+                    ),
                 ),
                 Err(errno) => unknown(sent_at, format!("{reason}; it is in `{}`: {errno}", self.aside)),
             },
@@ -333,7 +343,10 @@ impl Write<'_> {
         let folder = &self.place.folder;
         let settled = match self.contract.keep_displaced {
             true => {
-                let kept = format!("{}{KEPT_SUFFIX}", self.aside.strip_suffix(OPEN_SUFFIX).unwrap_or(&self.aside));
+                let kept = format!(
+                    "{}{KEPT_SUFFIX}",
+                    self.aside.strip_suffix(OPEN_SUFFIX).unwrap_or(&self.aside)
+                );
                 rustix::fs::renameat_with(folder, &self.aside, folder, &kept, RenameFlags::NOREPLACE)
                     .map(|()| Some(kept))
             }

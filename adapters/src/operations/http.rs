@@ -102,9 +102,7 @@ fn prepare(permitted: &Permitted, contract: &Http, client: &HttpClient) -> Resul
     if let Some(name) = &contract.idempotency_header
         && branch!("http.sends_idempotency_key", !name.is_empty())
     {
-        let name: HeaderName = name
-            .parse()
-            .map_err(|_| format!("`{name}` is no name of a header"))?;
+        let name: HeaderName = name.parse().map_err(|_| format!("`{name}` is no name of a header"))?;
         headers.insert(name, header(permitted.idempotency_key().as_str())?);
     }
     if let Some(parameter) = &contract.if_match_parameter
@@ -134,7 +132,10 @@ fn prepare(permitted: &Permitted, contract: &Http, client: &HttpClient) -> Resul
 }
 
 fn header(value: &str) -> Result<HeaderValue, String> {
-    let inner = value.strip_prefix('"').and_then(|value| value.strip_suffix('"')).unwrap_or(value);
+    let inner = value
+        .strip_prefix('"')
+        .and_then(|value| value.strip_suffix('"'))
+        .unwrap_or(value);
     match inner.bytes().all(|byte| byte.is_ascii_graphic() && byte != b'"') {
         true => HeaderValue::from_str(value).map_err(|error| error.to_string()),
         false => Err(format!("`{value}` cannot stand in a header")),

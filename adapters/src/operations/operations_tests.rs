@@ -20,6 +20,7 @@ use closer_monitor::{
     Appended, AttemptStanding, ClockStanding, DisclosureStanding, KeyStanding, Offered, Ownership, Reservation,
     Situation, Verdict, judge, release,
 };
+use closer_state::State;
 use serde_json::{Value, json};
 use std::path::Path;
 
@@ -46,8 +47,8 @@ fn write(root: &Path, content: &str) -> Order {
     order
 }
 
-/// The permit that the monitor gives for an order.
-fn permit(order: &Order) -> Permit {
+/// A space in which the order's operation is registered and granted.
+fn state(order: &Order) -> State {
     let identity = Identity {
         actor_id: "planner-1".into(),
         roles: vec![ProducerRole::Planner],
@@ -66,7 +67,9 @@ fn permit(order: &Order) -> Permit {
     };
     grant.revocation.revoked_by = None;
     let profile = Profile {
-        answers: (1..=10).map(|number| (Key::from(format!("q{number}")), "yes".into())).collect(),
+        answers: (1..=10)
+            .map(|number| (Key::from(format!("q{number}")), "yes".into()))
+            .collect(),
         ..Profile::example(Extent::Full)
     };
     let items = vec![
@@ -74,7 +77,12 @@ fn permit(order: &Order) -> Permit {
         Item::Grant(grant),
         Item::Operation((*order.entry).clone()),
     ];
-    let (_, state) = closer_state::genesis(profile, items).unwrap();
+    closer_state::genesis(profile, items).unwrap().1
+}
+
+/// The permit that the monitor gives for an order.
+fn permit(order: &Order) -> Permit {
+    let state = state(order);
     let adjudication = Adjudication {
         phase: Phase::PreAction,
         subject: TypedRef {
@@ -155,8 +163,16 @@ async fn check(change: impl FnOnce(&mut Order), expected: &str) {
 #[tokio::test]
 async fn a_permit_for_another_attempt_does_nothing() {
     shows!("CP-8.1-12"; by "operations.permit_names_attempt");
-    check(|order| Arc::make_mut(&mut order.action).attempt_id = "attempt-other".into(), "another attempt").await;
-    check(|order| Arc::make_mut(&mut order.action).action_id = "action-other".into(), "another attempt").await;
+    check(
+        |order| Arc::make_mut(&mut order.action).attempt_id = "attempt-other".into(),
+        "another attempt",
+    )
+    .await;
+    check(
+        |order| Arc::make_mut(&mut order.action).action_id = "action-other".into(),
+        "another attempt",
+    )
+    .await;
 }
 
 #[tokio::test]
@@ -173,14 +189,22 @@ async fn content_that_was_not_admitted_is_not_sent() {
         action.logical_digest = action.compute_logical_digest().unwrap();
     };
     check(honest, "not what was admitted").await;
-    check(|order| Arc::make_mut(&mut order.entry).operation = "operation-2".into(), "not what was admitted").await;
+    check(
+        |order| Arc::make_mut(&mut order.entry).operation = "operation-2".into(),
+        "not what was admitted",
+    )
+    .await;
 }
 
 #[tokio::test]
 async fn a_contract_that_was_not_admitted_is_not_used() {
     let other: Value = json!({ "kind": "file_write", "root": "/", "account": "host" });
     let digest = canonical_digest(&other);
-    check(|order| Arc::make_mut(&mut order.entry).contract = Plain(other.clone()), "contract").await;
+    check(
+        |order| Arc::make_mut(&mut order.entry).contract = Plain(other.clone()),
+        "contract",
+    )
+    .await;
     check(
         |order| {
             let entry = Arc::make_mut(&mut order.entry);
@@ -211,7 +235,10 @@ fn contracts_are_read_whole_or_not_at_all() {
         (json!({ "kind": "file_write" }), "root"),
         (json!({}), "kind"),
         (json!("file_write"), "cannot be read"),
-        (json!({ "kind": "http", "endpoint": { "url": "x" }, "method": "GET" }), "GET"),
+        (
+            json!({ "kind": "http", "endpoint": { "url": "x" }, "method": "GET" }),
+            "GET",
+        ),
     ] {
         let refused = read(wrong).unwrap_err();
         assert!(refused.contains(names), "{refused}");

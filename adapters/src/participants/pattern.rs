@@ -103,7 +103,9 @@ fn fill_text(text: &str, bound: &Bound<'_>) -> Result<Value, String> {
         filled.push_str(before);
         match evaluate(expression.trim(), bound)? {
             Value::String(value) => filled.push_str(&value),
-            value => filled.push_str(&value.to_string()),
+            value @ (Value::Null | Value::Bool(_) | Value::Number(_) | Value::Array(_) | Value::Object(_)) => {
+                filled.push_str(&value.to_string());
+            }
         }
         rest = after;
     }
@@ -182,9 +184,21 @@ mod tests {
 
     #[test]
     fn timestamps_move() {
-        assert_eq!(check(json!("{{it/at + 30d}}")).unwrap(), json!("2026-01-31T00:00:00.000Z"));
-        assert_eq!(check(json!("{{it/at - 1ms}}")).unwrap(), json!("2025-12-31T23:59:59.999Z"));
-        for wrong in ["{{it/n + 1d}}", "{{it/at + 1w}}", "{{it/at + d}}", "{{it/at + -1d}}", "{{it/at + 99999999999d}}"] {
+        assert_eq!(
+            check(json!("{{it/at + 30d}}")).unwrap(),
+            json!("2026-01-31T00:00:00.000Z")
+        );
+        assert_eq!(
+            check(json!("{{it/at - 1ms}}")).unwrap(),
+            json!("2025-12-31T23:59:59.999Z")
+        );
+        for wrong in [
+            "{{it/n + 1d}}",
+            "{{it/at + 1w}}",
+            "{{it/at + d}}",
+            "{{it/at + -1d}}",
+            "{{it/at + 99999999999d}}",
+        ] {
             assert!(check(json!(wrong)).is_err(), "{wrong}");
         }
     }

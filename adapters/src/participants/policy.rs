@@ -222,7 +222,11 @@ pub(super) fn newest<'a>(
     Ok(None)
 }
 
-fn draft<T: Serialize + DeserializeOwned>(drafts: &[Value], bound: &Bound<'_>, into: &mut Vec<T>) -> Result<(), String> {
+fn draft<T: Serialize + DeserializeOwned>(
+    drafts: &[Value],
+    bound: &Bound<'_>,
+    into: &mut Vec<T>,
+) -> Result<(), String> {
     for value in drafts {
         let filled = canonical::from_value(fill(value, bound)?).map_err(|fault| fault.to_string())?;
         into.push(filled);

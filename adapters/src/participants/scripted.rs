@@ -60,7 +60,11 @@ impl Scripted {
 
     fn delay(&self, work: &Work) -> Duration {
         let digest = closer_contracts::digest::Digest::of(work.work_id.as_str().as_bytes());
-        let drawn = digest.raw().iter().take(8).fold(0, |drawn, byte| (drawn << 8) | u64::from(*byte));
+        let drawn = digest
+            .raw()
+            .iter()
+            .take(8)
+            .fold(0, |drawn, byte| (drawn << 8) | u64::from(*byte));
         let jitter_ms = drawn.checked_rem(self.jitter_ms.saturating_add(1)).unwrap_or_default();
         Duration::from_millis(self.delay_ms.saturating_add(jitter_ms))
     }

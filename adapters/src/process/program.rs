@@ -113,7 +113,9 @@ fn fill(argument: &str, value: &dyn Fn(&str) -> Result<String, String>) -> Resul
                 let value = value(name)?;
                 // At the head of an argument, outside data could turn itself into an option.
                 if branch!("program.value_is_no_option", index == 0 && value.starts_with('-')) {
-                    return Err(format!("the value of `{name}` begins with a hyphen and would be read as an option"));
+                    return Err(format!(
+                        "the value of `{name}` begins with a hyphen and would be read as an option"
+                    ));
                 }
                 filled.push_str(&value);
             }

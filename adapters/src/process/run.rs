@@ -65,18 +65,7 @@ pub(crate) enum Finished {
 /// Starts a process and waits for its end, at most until its deadline. Blocks.
 pub(crate) fn run(spawn: &Spawn<'_>, ledger: &dyn ProcessLedger) -> Finished {
     let deadline = Instant::now() + spawn.deadline;
-    let mut command = Command::new(spawn.program);
-    command
-        .args(spawn.arguments)
-        .env_clear()
-        .envs(spawn.environment)
-        .env(MARK, spawn.attempt_id.as_str())
-        .stdin(Stdio::null())
-        .stdout(Stdio::piped())
-        .stderr(Stdio::piped())
-        .current_dir(spawn.working_directory)
-        .process_group(0);
-    let mut child = match command.spawn() {
+    let mut child = match command(spawn).spawn() {
         Ok(child) => child,
         Err(error) => return Finished::NotStarted(format!("`{}` could not be started: {error}", spawn.program)),
     };
@@ -89,8 +78,14 @@ pub(crate) fn run(spawn: &Spawn<'_>, ledger: &dyn ProcessLedger) -> Finished {
             return Finished::Killed(format!("the process could not be put on record and was ended: {error}"));
         }
     };
-    let stdout = child.stdout.take().map(|stream| collect(stream, spawn.output_bytes_max));
-    let stderr = child.stderr.take().map(|stream| collect(stream, spawn.output_bytes_max));
+    let stdout = child
+        .stdout
+        .take()
+        .map(|stream| collect(stream, spawn.output_bytes_max));
+    let stderr = child
+        .stderr
+        .take()
+        .map(|stream| collect(stream, spawn.output_bytes_max));
     let in_time = has_exited_by(&process, deadline);
     // The leader is not collected yet, so its number cannot be another's while the family is ended.
     let end = terminate(&process);
@@ -132,6 +127,22 @@ pub(crate) fn run(spawn: &Spawn<'_>, ledger: &dyn ProcessLedger) -> Finished {
     }
 }
 
+/// The process as it is to be: its own group, nothing inherited but what is named.
+fn command(spawn: &Spawn<'_>) -> Command {
+    let mut command = Command::new(spawn.program);
+    command
+        .args(spawn.arguments)
+        .env_clear()
+        .envs(spawn.environment)
+        .env(MARK, spawn.attempt_id.as_str())
+        .stdin(Stdio::null())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .current_dir(spawn.working_directory)
+        .process_group(0);
+    command
+}
+
 fn put_on_record(child: &Child, attempt_id: &AttemptId, ledger: &dyn ProcessLedger) -> std::io::Result<TaskProcess> {
     let missing = || std::io::Error::other("the process is not in the machine's table");
     let pid = i32::try_from(child.id()).map_err(|_| missing())?;
@@ -157,7 +168,9 @@ fn collect(mut stream: impl Read + Send + 'static, bytes_max: usize) -> mpsc::Re
                 Ok(length) => {
                     let chunk = buffer.get(..length).unwrap_or_default();
                     let room = bytes_max.saturating_sub(capture.bytes.len());
-                    capture.bytes.extend_from_slice(chunk.get(..room.min(length)).unwrap_or_default());
+                    capture
+                        .bytes
+                        .extend_from_slice(chunk.get(..room.min(length)).unwrap_or_default());
                     capture.total = capture.total.saturating_add(length as u64);
                 }
                 Err(error) if error.kind() == std::io::ErrorKind::Interrupted => {}

@@ -44,7 +44,6 @@ fn written_pid(path: &Path) -> i32 {
 
 #[test]
 fn the_deadline_ends_children_grandchildren_and_those_that_left_the_group() {
-    shows!("CP-8.3-20");
     let folder = tempfile::tempdir().unwrap();
     let at = |name: &str| folder.path().join(name);
     let script = format!(
@@ -72,7 +71,10 @@ fn what_a_program_leaves_behind_is_ended() {
     let left = folder.path().join("left");
     let script = format!("sleep 300 & echo $! >{}", left.display());
     let finished = shell(&script, 10_000, &attempt(), &MemoryLedger::default());
-    let Finished::Exited { status: 0, left_behind, .. } = finished else {
+    let Finished::Exited {
+        status: 0, left_behind, ..
+    } = finished
+    else {
         panic!("{finished:?}");
     };
     assert_eq!(left_behind, 1);
@@ -113,7 +115,11 @@ impl Drop for Stray {
 #[test]
 fn after_a_crash_only_recorded_processes_that_are_still_the_same_are_ended() {
     shows!("CP-8.3-20"; by "process.start_time_agrees");
-    let (ours, unrelated, reused) = (Stray::start(&attempt()), Stray::start(&attempt()), Stray::start(&attempt()));
+    let (ours, unrelated, reused) = (
+        Stray::start(&attempt()),
+        Stray::start(&attempt()),
+        Stray::start(&attempt()),
+    );
     let ledger = MemoryLedger::default();
     ledger.record(&ours.process).unwrap();
     // On record is an earlier process with the number that an unrelated one has now.
@@ -123,8 +129,10 @@ fn after_a_crash_only_recorded_processes_that_are_still_the_same_are_ended() {
         ..reused.process.clone()
     };
     ledger.record(&earlier).unwrap();
-    let mut ends: Vec<(i32, ProcessEnd)> =
-        terminate_recorded(&ledger).into_iter().map(|ended| (ended.process.pid, ended.end)).collect();
+    let mut ends: Vec<(i32, ProcessEnd)> = terminate_recorded(&ledger)
+        .into_iter()
+        .map(|ended| (ended.process.pid, ended.end))
+        .collect();
     ends.sort_by_key(|(pid, _)| *pid);
     let mut expected = vec![
         (ours.process.pid, ProcessEnd::Ended { ended: 1 }),

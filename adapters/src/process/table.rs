@@ -61,14 +61,17 @@ fn is_marked(pid: i32, attempt_id: &str) -> bool {
         return false;
     };
     let mark = format!("{MARK}={attempt_id}");
-    environment.split(|byte| *byte == 0).any(|entry| entry == mark.as_bytes())
+    environment
+        .split(|byte| *byte == 0)
+        .any(|entry| entry == mark.as_bytes())
 }
 
 /// The processes of an attempt: its leader and the leader's group where the leader is still the one on record, all that
 /// carry the mark, and all descendants of these.
 pub(super) fn family(leader: Option<i32>, attempt_id: &str) -> Vec<Row> {
     let rows = rows();
-    let belongs = |row: &&Row| leader.is_some_and(|pid| row.pid == pid || row.group == pid) || is_marked(row.pid, attempt_id);
+    let belongs =
+        |row: &&Row| leader.is_some_and(|pid| row.pid == pid || row.group == pid) || is_marked(row.pid, attempt_id);
     let mut family: BTreeSet<i32> = rows.values().filter(belongs).map(|row| row.pid).collect();
     loop {
         let children: Vec<i32> = rows
@@ -96,7 +99,10 @@ mod tests {
     fn a_name_with_brackets_and_spaces_does_not_shift_the_fields() {
         let stat = b"42 (a) R 1 (b) S 7 8 9 0 -1 4194560 1 0 0 0 1 2 0 0 20 0 1 0 98765 1 2";
         let row = parse(42, stat).unwrap();
-        assert_eq!((row.parent, row.group, row.start_time_ticks, row.has_ended), (7, 8, 98_765, false));
+        assert_eq!(
+            (row.parent, row.group, row.start_time_ticks, row.has_ended),
+            (7, 8, 98_765, false)
+        );
         assert_eq!(parse(42, b"42 (cut off"), None);
     }
 

@@ -173,6 +173,16 @@ fn payloads_are_bounded() {
         crate::canonical::read_canonical(&filled(PAYLOAD_BYTES_MAX + 1)),
         RefusalCode::Oversize,
     );
+    // What could not be read back is not sealed either.
+    let mut event = example::envelope(example::body(PayloadType::Event, Extent::Full), Extent::Full);
+    let note = |number| {
+        (
+            Key::from(format!("org.example.note-{number}")),
+            Plain(json!("x".repeat(PLAIN_BYTES_MAX))),
+        )
+    };
+    event.extensions = Some(crate::envelope::Extensions((0..20).map(note).collect()));
+    refused(Payload::seal(event), RefusalCode::Oversize);
 }
 
 #[test]

@@ -16,7 +16,7 @@ fn mapped(payload_type: PayloadType, producers: &[R], consumers: &[R]) {
         let mut envelope = example::envelope(example::body(payload_type, Extent::Full), Extent::Full);
         envelope.producer.role = *role;
         if let Body::Delta(delta) = &mut envelope.body {
-            delta.admission_path = match *role == R::Issuer {
+            std::sync::Arc::make_mut(delta).admission_path = match *role == R::Issuer {
                 true => AdmissionPath::UrgentRestrictive,
                 false => AdmissionPath::Ordinary,
             };
@@ -101,7 +101,7 @@ fn delta() {
         let mut envelope = example::envelope(example::body(PayloadType::Delta, Extent::Full), Extent::Full);
         envelope.producer.role = role;
         if let Body::Delta(delta) = &mut envelope.body {
-            delta.admission_path = path;
+            std::sync::Arc::make_mut(delta).admission_path = path;
         }
         refused(check_producer(&envelope), RefusalCode::MissingAuthority);
     }

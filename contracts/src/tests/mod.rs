@@ -11,6 +11,7 @@ mod envelope;
 mod every_bound;
 mod evidence;
 mod fields;
+mod item;
 mod message_map;
 mod properties;
 mod reentry;

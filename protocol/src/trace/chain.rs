@@ -185,6 +185,17 @@ impl Chain {
         self.payloads.get(id)
     }
 
+    /// The body of the payload on record under this id.
+    pub(crate) fn body(&self, id: &PayloadId) -> Option<&Body> {
+        self.payloads.get(id).map(|located| located.content.body())
+    }
+
+    /// Whether a payload or receipt is on record under this id, with this digest.
+    pub(crate) fn holds(&self, reference: &ArtifactRef) -> bool {
+        let artifact = self.artifacts.get(&reference.digest).is_some_and(|located| located.content.id() == reference.id);
+        artifact || self.cited(reference).is_some()
+    }
+
     /// The payload that a reference names by its payload id and content digest.
     pub(super) fn cited(&self, reference: &ArtifactRef) -> Option<&Located<Arc<Payload>>> {
         let located = self.payloads.get(&PayloadId::new(reference.id.as_str()))?;

@@ -29,12 +29,11 @@ pub fn check_judgment(chain: &Chain, attempt_id: &AttemptId) -> Result<Trace, Ga
     let mut acted = Trace::default();
     readback(chain, observed, &mut acted)?;
     for step in acted.steps {
-        let stage = match step.stage {
-            Stage::PreAction => Stage::Reassessment,
-            Stage::Dispatch | Stage::Readback => step.stage,
-            _ => continue,
-        };
-        trace.push(stage, &step.id, step.digest, step.text);
+        if step.stage == Stage::PreAction {
+            trace.push(Stage::Reassessment, &step.id, step.digest, step.text);
+        } else if matches!(step.stage, Stage::Dispatch | Stage::Readback) {
+            trace.push(step.stage, &step.id, step.digest, step.text);
+        }
     }
     Ok(trace)
 }

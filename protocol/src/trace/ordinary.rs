@@ -303,7 +303,9 @@ fn activation(chain: &Chain, located: &Located<Activation>, trace: &mut Trace) -
 fn due(chain: &Chain, from: &From, begun: &Activation, cause: &Cause, trace: &mut Trace) -> Result<(), Gap> {
     match (&cause.match_receipt, &cause.reentry_id, cause.activation_key) {
         (Some(reference), _, _) => {
-            let located = from.follow(Stage::Match, &reference.id, chain.artifacts.get(&reference.digest))?;
+            // What made it due without an event is an answer of the user.
+            let expected = if cause.event_id.is_some() { Stage::Match } else { Stage::Decision };
+            let located = from.follow(expected, &reference.id, chain.artifacts.get(&reference.digest))?;
             if let ArtifactBody::UserDecision(decision) = &*located.content {
                 return answered(chain, located.position, begun, reference, decision, trace);
             }

@@ -104,6 +104,7 @@ fn without_a_policy_that_was_accepted_the_gap_in_policy_is_told() {
     let accepted = packet_overdue(&world.view, &"decision-1".into()).expect("a notice");
     assert!(accepted.owner.is_some());
     let mut withdrawn = policy("deadline", PolicyBody::Deadline { escalate_to: "owner".into() });
+    withdrawn.version = 2;
     withdrawn.standing = Standing::Suspended;
     world.revise(Item::Policy(withdrawn));
     assert!(overdue(&due(&world.view, &at(10))), "the deadline is told all the same");

@@ -745,3 +745,118 @@ fn a_gap_says_which_citation_led_there() {
     assert_eq!(gap.to_string(), "the trace has no dispatch: readback `pl-readback` cites `attempt-1`, which is not on record");
     assert_eq!(gap.cited_by, Some((Stage::Readback, "pl-readback".into())));
 }
+
+/// The same log with one record changed in place.
+fn changed(mut log: Log, index: usize, change: impl FnOnce(&Entry) -> Entry) -> Log {
+    log[index].1 = change(&log[index].1);
+    log
+}
+
+#[test]
+fn what_a_citation_names_is_what_stands_there() {
+    let gap = |log: &Log, what: &str| gap_of(check_ordinary(&chain(log), 2), what);
+    let other_event = payload("pl-event", &[], event("event-1", "probe", "another", "changed", &[]));
+    let event = changed(ordinary(), 0, |_| Entry::Payload(other_event));
+    assert_eq!(gap(&event, "another event of that id").missing, Stage::Event);
+
+    let readback = changed(ordinary(), 8, |entry| {
+        let Entry::Payload(payload) = entry else { panic!("a readback") };
+        let Body::Evidence(body) = payload.body() else { panic!("a readback") };
+        let mut body = (**body).clone();
+        body.observed_at = minute(50);
+        Entry::Payload(self::payload("pl-readback", &["pl-action"], body))
+    });
+    assert_eq!(gap(&readback, "another readback of that id").missing, Stage::Readback);
+
+    let receipt = changed(ordinary(), 12, |entry| {
+        let Entry::Commit(commit) = entry else { panic!("a commit") };
+        Entry::Commit(Arc::new(Commit { after: state(9), ..(**commit).clone() }))
+    });
+    assert_eq!(gap(&receipt, "the receipt of another transition").missing, Stage::Commit);
+}
+
+#[test]
+fn an_action_follows_from_a_result_and_is_dispatched_as_it_was_proposed() {
+    let log = ordinary();
+    let Entry::Intent(intent) = &log[7].1 else { panic!("an intent") };
+    let result = payload_of(&log, Stage::Result);
+    let other = Intent { action_ref: payload_ref(&result), ..(**intent).clone() };
+    let mistaken = changed(log.clone(), 7, |_| Entry::Intent(Arc::new(other)));
+    assert_eq!(gap_of(check_ordinary(&chain(&mistaken), 2), "an intent of no action").missing, Stage::Action);
+
+    let mut orphaned = payload_of(&log, Stage::Action).envelope().clone();
+    orphaned.parents = Vec::new();
+    let orphaned = Arc::new(Payload::seal(orphaned).expect("a payload"));
+    let own = Intent { action_ref: payload_ref(&orphaned), ..(**intent).clone() };
+    let log = changed(log, 5, |_| Entry::Payload(orphaned));
+    let log = changed(log, 7, |_| Entry::Intent(Arc::new(own)));
+    assert_eq!(gap_of(check_ordinary(&chain(&log), 2), "an action from nowhere").missing, Stage::Result);
+}
+
+#[test]
+fn work_is_on_the_obligation_that_its_episode_took_up() {
+    let mut envelope = payload_of(&ordinary(), Stage::Work).envelope().clone();
+    envelope.obligation_ids = vec!["o-2".into()];
+    let log = changed(ordinary(), 3, |_| Entry::Payload(Arc::new(Payload::seal(envelope).expect("a payload"))));
+    assert_eq!(gap_of(check_ordinary(&chain(&log), 2), "work on another obligation").missing, Stage::Activation);
+}
+
+#[test]
+fn the_users_answer_makes_its_obligation_due() {
+    let asked = |obligation: &str| {
+        let packet = Briefcase {
+            decision_id: "decision-1".into(),
+            obligation_ids: vec![obligation.into()],
+            ..Briefcase::example(Extent::Minimal)
+        };
+        let packet = payload("pl-packet", &[], packet);
+        let decision = UserDecision {
+            decision_id: "answer-1".into(),
+            briefcase_ref: cited("decision-1", packet.content_digest()),
+            ..UserDecision::example(Extent::Minimal)
+        };
+        let digest = digest_of(&decision).expect("a digest");
+        let log = vec![
+            (Stage::Bench, Entry::Payload(packet)),
+            (Stage::Decision, artifact(decision)),
+            begun(vec![cause(None, Some(cited("answer-1", digest)))]),
+        ];
+        committed(acted(worked(log), 1), "pl-post")
+    };
+    let log = asked("o-1");
+    let trace = check_ordinary(&chain(&log), 2).expect("the trace holds");
+    assert_eq!(stages(&trace)[..3], [Stage::Bench, Stage::Decision, Stage::Activation]);
+    for index in 0..2 {
+        assert_eq!(gap_of(check_ordinary(&chain(&without(&log, index)), 2), "an omission").missing, log[index].0);
+    }
+    assert_eq!(gap_of(check_ordinary(&chain(&asked("o-2")), 2), "another obligation's answer").missing, Stage::Bench);
+}
+
+#[test]
+fn a_grant_of_no_decision_and_a_packet_of_nothing_open_are_gaps() {
+    let gap = |log: &Log, what: &str| gap_of(check_judgment(&chain(log), &"attempt-1".into()), what);
+    let ungranted = changed(judged(2), 3, |entry| {
+        let Entry::Commit(commit) = entry else { panic!("a commit") };
+        let mut commit = (**commit).clone();
+        commit.delta.required_authority_refs.clear();
+        Entry::Commit(Arc::new(commit))
+    });
+    assert_eq!(gap(&ungranted, "a grant of nobody").missing, Stage::Decision);
+    let settled = changed(judged(2), 0, |_| {
+        let settled = adjudication("open-1", Phase::PreAction, ("action-0", Digest::of(b"action")), Disposition::Justified);
+        Entry::Payload(payload("pl-open", &[], settled))
+    });
+    assert_eq!(gap(&settled, "a packet that nothing left open").missing, Stage::Assessment);
+}
+
+#[test]
+fn an_urgent_receipt_is_of_its_commit_and_its_correction_is_endorsed() {
+    let other = changed(urgent(20), 2, |entry| {
+        let Entry::Commit(commit) = entry else { panic!("a commit") };
+        Entry::Commit(Arc::new(Commit { after: state(9), ..(**commit).clone() }))
+    });
+    assert_eq!(gap_of(check_urgent(&chain(&other), 2), "the receipt of another commit").missing, Stage::Delta);
+    assert_eq!(urgent(20)[6].0, Stage::Endorsement);
+    let unendorsed = without(&urgent(20), 6);
+    assert_eq!(gap_of(check_urgent(&chain(&unendorsed), 2), "an unendorsed correction").missing, Stage::Endorsement);
+}

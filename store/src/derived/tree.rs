@@ -3,9 +3,12 @@
 use std::collections::BTreeMap;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::Path;
+use std::time::Duration;
 
 const CACHE_BYTES: u64 = 64 << 20;
 const FLUSH_EVERY_MS: u64 = 500;
+const OPEN_TRIES: u32 = 100;
+const OPEN_PAUSE: Duration = Duration::from_millis(10);
 
 /// Rows to write: a value, or nothing for a row that goes. Later writes of a key replace earlier ones.
 pub(super) type Rows = BTreeMap<Vec<u8>, Option<Vec<u8>>>;
@@ -32,7 +35,16 @@ impl Tree {
             .cache_capacity(CACHE_BYTES)
             .flush_every_ms(Some(FLUSH_EVERY_MS))
             .mode(sled::Mode::HighThroughput);
-        guarded(|| config.open()).map(Self)
+        // Its lock outlives the last holder for a moment: threads of its own, or a child process being started.
+        let mut tries = 0;
+        loop {
+            match guarded(|| config.open()) {
+                Ok(tree) => return Ok(Self(tree)),
+                Err(trouble) if tries == OPEN_TRIES || !trouble.0.contains("acquire lock") => return Err(trouble),
+                Err(_) => std::thread::sleep(OPEN_PAUSE),
+            }
+            tries += 1;
+        }
     }
 
     pub(super) fn get(&self, key: &[u8]) -> Result<Option<Vec<u8>>, Trouble> {

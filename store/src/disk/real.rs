@@ -7,8 +7,11 @@ use std::io;
 use std::os::unix::fs::{DirBuilderExt, FileExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
+use std::time::Duration;
 
 const LOCK: &str = "lock";
+const LOCK_TRIES: u32 = 20;
+const LOCK_PAUSE: Duration = Duration::from_millis(10);
 
 /// A real directory. Files are readable and writable by their owner alone.
 #[derive(Debug, Clone)]
@@ -81,8 +84,19 @@ impl Disk for RealDisk {
 
     fn lock(&self) -> io::Result<Box<dyn Any + Send + Sync>> {
         use rustix::fs::{FlockOperation, flock};
-        let file = Self::options().create(true).truncate(false).open(self.root.join(LOCK))?;
-        flock(&file, FlockOperation::NonBlockingLockExclusive)?;
+        let file = Self::options()
+            .create(true)
+            .truncate(false)
+            .open(self.root.join(LOCK))?;
+        // A child process that is just being started holds a copy of the last holder's lock for a moment.
+        let mut tries = 0;
+        while let Err(error) = flock(&file, FlockOperation::NonBlockingLockExclusive) {
+            tries += 1;
+            if error != rustix::io::Errno::WOULDBLOCK || tries == LOCK_TRIES {
+                return Err(error.into());
+            }
+            std::thread::sleep(LOCK_PAUSE);
+        }
         Ok(Box::new(file))
     }
 }

@@ -92,8 +92,12 @@ impl SimDisk {
     #[must_use]
     pub fn flip(&self, name: &str, offset: u64, mask: u8) -> bool {
         let mut state = self.state();
-        let Some(inode) = state.names.get(name).copied().and_then(|id| state.inodes.get_mut(&id)) else { return false };
-        let Ok(offset) = usize::try_from(offset) else { return false };
+        let Some(inode) = state.names.get(name).copied().and_then(|id| state.inodes.get_mut(&id)) else {
+            return false;
+        };
+        let Ok(offset) = usize::try_from(offset) else {
+            return false;
+        };
         if let Some(byte) = inode.durable.get_mut(offset) {
             *byte ^= mask;
         }
@@ -107,7 +111,11 @@ impl SimDisk {
     #[must_use]
     pub fn bytes(&self, name: &str) -> Option<Vec<u8>> {
         let state = self.state();
-        state.names.get(name).and_then(|id| state.inodes.get(id)).map(|inode| inode.current.clone())
+        state
+            .names
+            .get(name)
+            .and_then(|id| state.inodes.get(id))
+            .map(|inode| inode.current.clone())
     }
 
     /// Cuts the power. Synced content stays; for each unsynced sector write `survives(file, index, count)` decides, with
@@ -122,7 +130,9 @@ impl SimDisk {
         let names = state.durable_names.clone();
         let mut kept = BTreeMap::new();
         for (name, id) in &names {
-            let Some(mut inode) = state.inodes.remove(id) else { continue };
+            let Some(mut inode) = state.inodes.remove(id) else {
+                continue;
+            };
             let unsynced = std::mem::take(&mut inode.unsynced);
             let count = unsynced.len();
             for (index, write) in unsynced.into_iter().enumerate() {
@@ -175,13 +185,21 @@ impl Disk for SimDisk {
         {
             state.inodes.remove(&old);
         }
-        Ok(Arc::new(SimFile { disk: self.clone(), id, generation: state.generation }))
+        Ok(Arc::new(SimFile {
+            disk: self.clone(),
+            id,
+            generation: state.generation,
+        }))
     }
 
     fn open(&self, name: &str) -> io::Result<Arc<dyn DiskFile>> {
         let state = self.state();
         let id = *state.names.get(name).ok_or(io::ErrorKind::NotFound)?;
-        Ok(Arc::new(SimFile { disk: self.clone(), id, generation: state.generation }))
+        Ok(Arc::new(SimFile {
+            disk: self.clone(),
+            id,
+            generation: state.generation,
+        }))
     }
 
     fn rename(&self, from: &str, to: &str) -> io::Result<()> {
@@ -217,7 +235,10 @@ impl Disk for SimDisk {
         if std::mem::replace(&mut state.locked, true) {
             return Err(io::ErrorKind::WouldBlock.into());
         }
-        Ok(Box::new(SimLock { disk: self.clone(), generation: state.generation }))
+        Ok(Box::new(SimLock {
+            disk: self.clone(),
+            generation: state.generation,
+        }))
     }
 }
 
@@ -247,7 +268,10 @@ impl SimFile {
         let mut state = self.disk.state();
         match state.generation == self.generation && state.inodes.contains_key(&self.id) {
             true => work(&mut state, self.id),
-            false => Err(io::Error::new(io::ErrorKind::BrokenPipe, "the disk lost power since this file was opened")),
+            false => Err(io::Error::new(
+                io::ErrorKind::BrokenPipe,
+                "the disk lost power since this file was opened",
+            )),
         }
     }
 }

@@ -1,15 +1,14 @@
-//! Opening: versions first, then footers, then the tail; nothing is trusted that does not fit, nothing repaired silently.
+//! Opening: takes the directory, reads what is there, makes sure of the reserve, and starts the writer.
 
+use super::recover::{Opened, read_headers};
 use super::writer::{self, Group, Writer};
-use super::{Core, Log, Plan, Segment, Shared, corrupt};
+use super::{Core, Log, Plan, Segment, Shared};
 use crate::derived::{Derived, StateSink};
 use crate::disk::{Disk, DiskFile, RealDisk};
 use crate::error::StoreError;
-use crate::frame::BatchHeader;
-use crate::heads::{Heads, NewPrints};
-use crate::segment::{self, Batches, Footer, Found, HEADER_BYTES, PLACE_EVERY_BYTES, SegmentHeader};
+use crate::segment::{self, HEADER_BYTES, SegmentHeader};
 use closer_contracts::Digest;
-use closer_contracts::record::{Cursor, Epoch, Lane, RecordKind};
+use closer_contracts::record::{Cursor, Epoch, Lane};
 use std::collections::BTreeMap;
 use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
@@ -74,7 +73,10 @@ impl Log {
     /// # Errors
     /// `Locked`, `NewerVersion`, `Corruption` and whatever the system says.
     pub fn open(directory: &Path, sink: Option<Box<dyn StateSink>>) -> Result<Self, StoreError> {
-        let settings = Settings { derived: Some(directory.join("derived")), ..Settings::default() };
+        let settings = Settings {
+            derived: Some(directory.join("derived")),
+            ..Settings::default()
+        };
         let disk = RealDisk::at(directory.join("log")).map_err(StoreError::io("opening the store's directory"))?;
         Self::open_on(Arc::new(disk), settings, sink)
     }
@@ -88,14 +90,17 @@ impl Log {
         settings: Settings,
         sink: Option<Box<dyn StateSink>>,
     ) -> Result<Self, StoreError> {
-        let lock = disk.lock().map_err(|error| match error.kind() == ErrorKind::WouldBlock {
-            true => StoreError::Locked,
-            false => StoreError::io("locking the store")(error),
-        })?;
+        let lock = disk
+            .lock()
+            .map_err(|error| match error.kind() == ErrorKind::WouldBlock {
+                true => StoreError::Locked,
+                false => StoreError::io("locking the store")(error),
+            })?;
         let headers = read_headers(&*disk)?;
         let names = disk.list().map_err(StoreError::io("listing the log"))?;
         for name in names.iter().filter(|name| name.ends_with(STAGING)) {
-            disk.remove(name).map_err(StoreError::io("removing an unfinished segment"))?;
+            disk.remove(name)
+                .map_err(StoreError::io("removing an unfinished segment"))?;
         }
         let mut opened = Opened::read(&headers)?;
         let removals = std::mem::take(&mut opened.removals);
@@ -120,7 +125,12 @@ impl Log {
                 Some(started.map_err(StoreError::io("starting the writer"))?)
             }
         };
-        let log = Self { shared, writer, thread, _lock: lock };
+        let log = Self {
+            shared,
+            writer,
+            thread,
+            _lock: lock,
+        };
         log.finish_removals(&removals)?;
         if let Some(derived) = log.derived() {
             derived.start(Arc::clone(&log.shared), sink)?;
@@ -159,198 +169,7 @@ impl Shared {
     }
 }
 
-/// One segment file with its header.
-type Named = (SegmentHeader, Arc<dyn DiskFile>);
-
-/// Reads all segment headers before anything is written. A newer version anywhere refuses the whole store.
-fn read_headers(disk: &dyn Disk) -> Result<Vec<Named>, StoreError> {
-    let names = disk.list().map_err(StoreError::io("listing the log"))?;
-    let mut headers = Vec::new();
-    let mut damage = None;
-    for number in names.iter().filter_map(|name| segment::number(name)) {
-        let file = disk.open(&segment::name(number)).map_err(StoreError::io(format!("opening segment {number}")))?;
-        match SegmentHeader::read(&*file, number) {
-            Ok(header) => headers.push((header, file)),
-            Err(newer @ StoreError::NewerVersion { .. }) => return Err(newer),
-            Err(error) => damage = damage.or(Some(error)),
-        }
-    }
-    match damage {
-        Some(error) => Err(error),
-        None => Ok(headers),
-    }
-}
-
-/// What is known while the segments are read in order.
-struct Opened {
-    heads: Heads,
-    segments: Vec<Segment>,
-    /// The next cursor, the next sequence, the epoch and the chain.
-    next: Cursor,
-    sequence: u64,
-    epoch: Epoch,
-    chain: Digest,
-    /// The open segment's fingerprints.
-    claims: BTreeMap<segment::Fingerprint, Cursor>,
-    tips: BTreeMap<segment::Fingerprint, Cursor>,
-    rows: usize,
-    /// Custody records in the open segment, whose removal a crash may have cut short.
-    removals: Vec<Cursor>,
-}
-
 impl Opened {
-    fn read(headers: &[Named]) -> Result<Self, StoreError> {
-        let mut opened = Self {
-            heads: Heads::default(),
-            segments: Vec::new(),
-            next: Cursor(1),
-            sequence: 1,
-            epoch: Epoch(0),
-            chain: Digest::from_raw([0; 32]),
-            claims: BTreeMap::new(),
-            tips: BTreeMap::new(),
-            rows: 0,
-            removals: Vec::new(),
-        };
-        let count = headers.len();
-        for (index, (header, file)) in headers.iter().enumerate() {
-            opened.check_header(header)?;
-            let footer = Footer::read(&**file).map_err(StoreError::io(format!("reading segment {}", header.number)))?;
-            match footer {
-                Ok(footer) => opened.take_footer(header, file, footer),
-                Err(_) if index + 1 == count => opened.take_tail(header, file)?,
-                Err(at) => return Err(corrupt(header.number, at, None, "the footer of a closed segment is damaged")),
-            }
-        }
-        Ok(opened)
-    }
-
-    /// A header must continue the segment before it.
-    fn check_header(&self, header: &SegmentHeader) -> Result<(), StoreError> {
-        let expected = SegmentHeader {
-            number: self.segments.len() as u64 + 1,
-            first: self.next,
-            sequence: self.sequence,
-            epoch: self.epoch,
-            chain: self.chain,
-        };
-        match *header == expected {
-            true => Ok(()),
-            false => {
-                let what = "the segment does not continue the one before; a segment is missing or not of this store";
-                Err(corrupt(header.number, 0, Some(self.next), what))
-            }
-        }
-    }
-
-    fn take_footer(&mut self, header: &SegmentHeader, file: &Arc<dyn DiskFile>, footer: Footer) {
-        self.heads.settle(&NewPrints { claims: footer.claims, heads: footer.heads });
-        self.next = Cursor(footer.last.0 + 1);
-        self.sequence = footer.last_sequence + 1;
-        self.epoch = footer.epoch;
-        self.chain = footer.chain;
-        self.segments.push(Segment {
-            number: header.number,
-            file: Arc::clone(file),
-            first: header.first,
-            end: footer.end,
-            places: footer.places,
-            closed: true,
-        });
-    }
-
-    /// Reads the open segment: finds its end, cuts off what was never acknowledged, and takes in the rest.
-    fn take_tail(&mut self, header: &SegmentHeader, file: &Arc<dyn DiskFile>) -> Result<(), StoreError> {
-        let number = header.number;
-        let reading = || StoreError::io(format!("reading segment {number}"));
-        let len = file.len().map_err(reading())?;
-        let end = self.find_end(number, file, len)?;
-        let mut segment = Segment {
-            number,
-            file: Arc::clone(file),
-            first: header.first,
-            end: HEADER_BYTES as u64,
-            places: Vec::new(),
-            closed: false,
-        };
-        let mut batches = Batches::new(Arc::clone(file), segment.end, end.offset);
-        while let Found::Batch(batch) = batches.next(None).map_err(reading())? {
-            let mut prints = NewPrints::default();
-            let (mut cursor, mut whole, mut custody) = (batch.header.first, true, Vec::new());
-            let viewed = batch.view(|frame| {
-                prints.add_view(cursor, &frame);
-                whole &= batch.header.sequence <= end.known_durable || frame.body_fits(batch.bytes);
-                if frame.kind == RecordKind::Custody {
-                    custody.push(cursor);
-                }
-                cursor.0 += 1;
-            });
-            let (header, offset) = (batch.header, batch.offset);
-            viewed.ok_or_else(|| corrupt(number, offset, Some(header.first), "the frame headers are damaged"))?;
-            if !whole {
-                break;
-            }
-            if segment.places.last().is_none_or(|(_, last)| offset >= last + PLACE_EVERY_BYTES) {
-                segment.places.push((header.first, offset));
-            }
-            segment.end = batches.offset();
-            self.removals.append(&mut custody);
-            self.take_batch(&header, &prints);
-        }
-        let what = || StoreError::io(format!("cutting segment {number}"));
-        if !(end.zero_beyond && segment.end == end.offset) {
-            tracing::warn!(segment = number, offset = segment.end, "an append that was never acknowledged is cut off");
-            file.set_len(segment.end).map_err(what())?;
-        }
-        file.sync_data().map_err(what())?;
-        self.segments.push(segment);
-        Ok(())
-    }
-
-    /// Where the batches of the open segment cease to fit, and what it says is durable. Damage there is corruption if a
-    /// later batch knows that what stood there was durable.
-    fn find_end(&self, number: u64, file: &Arc<dyn DiskFile>, len: u64) -> Result<End, StoreError> {
-        let reading = || StoreError::io(format!("reading segment {number}"));
-        let mut batches = Batches::new(Arc::clone(file), HEADER_BYTES as u64, len);
-        let (mut sequence, mut next, mut epoch, mut chain) = (self.sequence, self.next, self.epoch, self.chain);
-        let mut known_durable = 0;
-        let (offset, what) = loop {
-            let offset = batches.offset();
-            let header = match batches.next(Some(chain)).map_err(reading())? {
-                Found::Batch(batch) => batch.header,
-                Found::End => break (offset, "a batch is missing"),
-                Found::Damaged(what) => break (offset, what),
-            };
-            let in_order = header.sequence == sequence
-                && header.first == next
-                && header.watermark < header.sequence
-                && header.epoch >= epoch;
-            if !in_order {
-                break (offset, "a batch is out of order");
-            }
-            (sequence, next, epoch, chain) = (sequence + 1, Cursor(header.last().0 + 1), header.epoch, header.chain);
-            known_durable = known_durable.max(header.watermark);
-        };
-        let beyond = Batches::new(Arc::clone(file), offset, len).beyond(sequence).map_err(reading())?;
-        match beyond.watermark >= sequence {
-            true => Err(corrupt(number, offset, Some(next), what)),
-            false => Ok(End { offset, known_durable: known_durable.max(beyond.watermark), zero_beyond: beyond.zero }),
-        }
-    }
-
-    fn take_batch(&mut self, header: &BatchHeader, prints: &NewPrints) {
-        self.rows += prints.claims.len() + prints.heads.len();
-        for (print, cursor) in &prints.claims {
-            self.claims.entry(*print).or_insert(*cursor);
-        }
-        self.tips.extend(prints.heads.iter().copied());
-        self.heads.settle(prints);
-        self.next = Cursor(header.last().0 + 1);
-        self.sequence = header.sequence + 1;
-        self.epoch = header.epoch;
-        self.chain = header.chain;
-    }
-
     /// The state under the lock, and what the writer goes on from.
     fn into_parts(self, settings: &Settings) -> (Core, Tail) {
         let open = self.segments.last().filter(|segment| !segment.closed);
@@ -376,20 +195,18 @@ impl Opened {
             durable: Cursor(self.next.0 - 1),
             pending_batches: 0,
             pending_bytes: 0,
-            plan: Plan { number: tail.number, offset: tail.offset, rows: self.rows, on_reserve: false },
+            plan: Plan {
+                number: tail.number,
+                offset: tail.offset,
+                rows: self.rows,
+                on_reserve: false,
+            },
             unsealed: settings.drive == Drive::Thread && tail.offset > HEADER_BYTES as u64,
             poisoned: None,
             closed: false,
         };
         (core, tail)
     }
-}
-
-/// The end of the batches that fit in the open segment.
-struct End {
-    offset: u64,
-    known_durable: u64,
-    zero_beyond: bool,
 }
 
 /// Where the writer goes on.
@@ -410,7 +227,18 @@ struct Tail {
 impl Tail {
     /// Begins a segment if none is open, and makes the writer.
     fn writer(self, shared: &Shared) -> Result<Writer, StoreError> {
-        let Self { file, places, offset, number, sequence, epoch, last, chain, claims, heads } = self;
+        let Self {
+            file,
+            places,
+            offset,
+            number,
+            sequence,
+            epoch,
+            last,
+            chain,
+            claims,
+            heads,
+        } = self;
         let file = match file {
             Some(file) => {
                 // Without space the segment ends where it is allocated: the next batch that does not fit will say so.
@@ -420,12 +248,25 @@ impl Tail {
                 file
             }
             None => {
-                let header = SegmentHeader { number, first: Cursor(last.0 + 1), sequence, epoch, chain };
+                let header = SegmentHeader {
+                    number,
+                    first: Cursor(last.0 + 1),
+                    sequence,
+                    epoch,
+                    chain,
+                };
                 let file = shared.first_segment(number)?;
                 writer::begin(shared, &*file, &header)?;
                 let (first, file) = (header.first, Arc::clone(&file));
                 let end = HEADER_BYTES as u64;
-                let shown = Segment { number, file: Arc::clone(&file), first, end, places: Vec::new(), closed: false };
+                let shown = Segment {
+                    number,
+                    file: Arc::clone(&file),
+                    first,
+                    end,
+                    places: Vec::new(),
+                    closed: false,
+                };
                 shared.core().segments.push(shown);
                 file
             }
@@ -433,6 +274,20 @@ impl Tail {
         let durable = sequence - 1;
         let group = Group::default();
         let zeroed = offset;
-        Ok(Writer { number, file, offset, zeroed, sequence, durable, epoch, last, chain, places, claims, heads, group })
+        Ok(Writer {
+            number,
+            file,
+            offset,
+            zeroed,
+            sequence,
+            durable,
+            epoch,
+            last,
+            chain,
+            places,
+            claims,
+            heads,
+            group,
+        })
     }
 }

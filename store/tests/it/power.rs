@@ -9,10 +9,16 @@ use std::time::Duration;
 #[derive(Debug, Clone)]
 enum Step {
     /// Submit an append of so many records of so many bytes.
-    Submit { records: usize, bytes: usize },
+    Submit {
+        records: usize,
+        bytes: usize,
+    },
     Flush,
     /// Lose power; of each file's unsynced sectors, the seed says which survive.
-    Crash { seed: u64, prefix: bool },
+    Crash {
+        seed: u64,
+        prefix: bool,
+    },
     /// End the process without losing what the system holds.
     Kill,
 }
@@ -53,7 +59,11 @@ impl Run {
         for index in 0..records {
             let record = claiming(record(&format!("r-{}", self.next + index), bytes));
             let stream = format!("s:{}", (self.next + index) % 5);
-            batch.push(if index == 0 { linked(self.log(), record, &[&stream]) } else { record });
+            batch.push(if index == 0 {
+                linked(self.log(), record, &[&stream])
+            } else {
+                record
+            });
         }
         let ids = batch.iter().map(|record| record.id.clone()).collect();
         match self.log().submit(self.epoch, append(batch)) {
@@ -68,7 +78,9 @@ impl Run {
 
     fn flush(&mut self) {
         self.log().flush().unwrap();
-        self.appends.iter_mut().for_each(|(_, acknowledged)| *acknowledged = true);
+        self.appends
+            .iter_mut()
+            .for_each(|(_, acknowledged)| *acknowledged = true);
     }
 
     /// After reopening: a prefix of the appends is there, whole, with everything acknowledged.
@@ -93,9 +105,14 @@ impl Run {
                 }
             }
         }
-        assert!(left.is_empty(), "half an append is visible, or one after a lost one: {left:?}");
+        assert!(
+            left.is_empty(),
+            "half an append is visible, or one after a lost one: {left:?}"
+        );
         self.appends.truncate(kept);
-        self.appends.iter_mut().for_each(|(_, acknowledged)| *acknowledged = true);
+        self.appends
+            .iter_mut()
+            .for_each(|(_, acknowledged)| *acknowledged = true);
         self.next = there.len();
         self.epoch = log.acquire().unwrap();
         self.log = Some(log);
@@ -146,7 +163,9 @@ fn a_torn_group_is_cut_off_wherever_it_tears() {
         let epoch = log.acquire().unwrap();
         fill(&log, epoch, 0, 3, 700);
         for index in 3..8 {
-            let _ = log.submit(epoch, append(vec![claiming(record(&format!("r-{index}"), 1500))])).unwrap();
+            let _ = log
+                .submit(epoch, append(vec![claiming(record(&format!("r-{index}"), 1500))]))
+                .unwrap();
         }
         disk.hold_syncs();
         let _ = log.flush();
@@ -167,8 +186,12 @@ fn after_a_failed_sync_nothing_is_accepted_until_reopened() {
     write(&log, epoch, linked(&log, record("kept", 100), &["s"]));
     let syncs = disk.sync_count();
     disk.fail_sync_after(0);
-    let first = log.submit(epoch, append(vec![linked(&log, record("lost", 100), &["s"])])).unwrap();
-    let second = log.submit(epoch, append(vec![linked(&log, record("lost too", 100), &["s"])])).unwrap();
+    let first = log
+        .submit(epoch, append(vec![linked(&log, record("lost", 100), &["s"])]))
+        .unwrap();
+    let second = log
+        .submit(epoch, append(vec![linked(&log, record("lost too", 100), &["s"])]))
+        .unwrap();
     assert!(matches!(log.flush(), Err(StoreError::Poisoned(_))));
     assert!(matches!(first.wait(), Err(StoreError::Poisoned(_))));
     assert!(matches!(second.wait(), Err(StoreError::Poisoned(_))));
@@ -196,7 +219,9 @@ fn an_unfinished_segment_is_forgotten() {
         let mut index = before;
         while index < before + 40 {
             let record = claiming(record(&format!("r-{index}"), 2000));
-            let Ok(ticket) = log.submit(epoch, append(vec![record])) else { break };
+            let Ok(ticket) = log.submit(epoch, append(vec![record])) else {
+                break;
+            };
             if log.flush().is_err() || ticket.wait().is_err() {
                 break;
             }
@@ -205,7 +230,11 @@ fn an_unfinished_segment_is_forgotten() {
         disk.crash(&mut |_, index, _| index % 2 == 0);
         log.abandon();
         let log = open(&disk, small()).unwrap();
-        assert!(log.durable().0 >= index, "acknowledged up to {index}, there up to {}", log.durable().0);
+        assert!(
+            log.durable().0 >= index,
+            "acknowledged up to {index}, there up to {}",
+            log.durable().0
+        );
         log.verify(&mut |_| {}).unwrap();
     }
 }

@@ -5,15 +5,22 @@ use crate::keys::read_secret;
 use closer_contracts::branch;
 use reqwest::header::{ACCEPT, AUTHORIZATION, ETAG, HeaderMap, HeaderValue};
 use reqwest::{Client, Method, Request, Response, Url};
+use rustls::crypto::CryptoProvider;
 use std::path::Path;
+use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
 /// The most that any contract can ask to read of a body, in bytes.
 const BODY_BYTES_CEILING: usize = 65_536;
 
-/// A client without redirects, ambient proxies, repetition or kept connections.
+/// How long a connection may take to come about.
+const CONNECT: Duration = Duration::from_secs(5);
+
+/// A client without redirects, ambient proxies, repetition or kept connections. Made at its first use.
 #[derive(Debug, Clone, Default)]
-pub(crate) struct HttpClient;
+pub(crate) struct HttpClient {
+    made: Arc<OnceLock<Result<Client, String>>>,
+}
 
 /// What came back.
 #[derive(Debug)]
@@ -44,7 +51,28 @@ pub(crate) enum SendError {
     Unknown(String),
 }
 
+/// A connection is used once: one that was kept and that the provider closes meanwhile would be told as a failure after
+/// sending.
+fn make() -> Result<Client, String> {
+    // The provider of cryptography is the process's own choice; another that was chosen before is as good.
+    let _: Result<(), Arc<CryptoProvider>> = rustls::crypto::ring::default_provider().install_default();
+    Client::builder()
+        .redirect(reqwest::redirect::Policy::none())
+        .no_proxy()
+        .retry(reqwest::retry::never())
+        .referer(false)
+        .http1_only()
+        .pool_max_idle_per_host(0)
+        .connect_timeout(CONNECT)
+        .build()
+        .map_err(|error| chain(&error))
+}
+
 impl HttpClient {
+    fn client(&self) -> Result<&Client, String> {
+        self.made.get_or_init(make).as_ref().map_err(Clone::clone)
+    }
+
     /// Builds a request.
     pub(crate) fn request(
         &self,
@@ -69,20 +97,9 @@ impl HttpClient {
     }
 
     /// Sends a request once and reads the answer within its bounds.
-    pub(crate) async fn send(&self, request: Request, location: &Location) -> Result<Exchange, SendError> {
-        // A client of its own for each call: a kept connection that the provider closes meanwhile would be told as a
-        // failure after sending.
-        let client = Client::builder()
-            .redirect(reqwest::redirect::Policy::none())
-            .no_proxy()
-            .retry(reqwest::retry::never())
-            .referer(false)
-            .http1_only()
-            .pool_max_idle_per_host(0)
-            .connect_timeout(Duration::from_millis(location.connect_ms))
-            .timeout(Duration::from_millis(location.deadline_ms))
-            .build()
-            .map_err(|error| SendError::NotSent(chain(&error)))?;
+    pub(crate) async fn send(&self, mut request: Request, location: &Location) -> Result<Exchange, SendError> {
+        let client = self.client().map_err(SendError::NotSent)?;
+        *request.timeout_mut() = Some(Duration::from_millis(location.deadline_ms));
         let response = client.execute(request).await.map_err(|error| {
             let before_sending = error.is_builder() || error.is_connect();
             match branch!("http.certainly_not_sent", before_sending) {
@@ -91,7 +108,11 @@ impl HttpClient {
             }
         })?;
         let status = response.status().as_u16();
-        let version = response.headers().get(ETAG).and_then(|etag| etag.to_str().ok()).map(unquoted);
+        let version = response
+            .headers()
+            .get(ETAG)
+            .and_then(|etag| etag.to_str().ok())
+            .map(unquoted);
         let body = read(response, location.response_bytes_max.min(BODY_BYTES_CEILING)).await;
         Ok(Exchange { status, version, body })
     }

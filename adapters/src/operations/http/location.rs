@@ -19,19 +19,12 @@ pub struct Location {
     /// A file that holds a bearer token, as an absolute path; nobody else may read it. Default: none.
     #[serde(default)]
     pub bearer_file: Option<String>,
-    /// How long to wait for a connection, in milliseconds. Default 5 s.
-    #[serde(default = "connect_ms")]
-    pub connect_ms: u64,
     /// How long the whole exchange may take, in milliseconds. Default 30 s.
     #[serde(default = "deadline_ms")]
     pub deadline_ms: u64,
     /// The longest body of a response that is read, in bytes; at most 65,536. Default 64 KiB.
     #[serde(default = "response_bytes_max")]
     pub response_bytes_max: usize,
-}
-
-const fn connect_ms() -> u64 {
-    5_000
 }
 
 const fn deadline_ms() -> u64 {
@@ -102,7 +95,9 @@ fn require_private(url: &Url) -> Result<(), String> {
     match url.scheme() {
         "https" => Ok(()),
         "http" if branch!("http.plain_to_loopback_only", is_loopback) => Ok(()),
-        "http" => Err(format!("`{url}` is not encrypted and does not lead to a loopback address of this machine")),
+        "http" => Err(format!(
+            "`{url}` is not encrypted and does not lead to a loopback address of this machine"
+        )),
         scheme => Err(format!("`{scheme}` is not a scheme that requests are sent by")),
     }
 }
@@ -136,18 +131,38 @@ mod tests {
             check(base, "a 1", "plans/x#y").unwrap(),
             "https://provider.example/v1/a%201/plans/x%23y/a%2Fb%3Fc"
         );
-        for (account, address) in [("..", "x"), (".", "x"), ("a", "../x"), ("a", "x//y"), ("a", "x/./y"), ("", "x")] {
-            assert!(check(base, account, address).unwrap_err().contains("no part of a path"), "{account} {address}");
+        for (account, address) in [
+            ("..", "x"),
+            (".", "x"),
+            ("a", "../x"),
+            ("a", "x//y"),
+            ("a", "x/./y"),
+            ("", "x"),
+        ] {
+            assert!(
+                check(base, account, address).unwrap_err().contains("no part of a path"),
+                "{account} {address}"
+            );
         }
-        assert!(check("https://provider.example/{other}", "a", "x").unwrap_err().contains("no parameter"));
+        assert!(
+            check("https://provider.example/{other}", "a", "x")
+                .unwrap_err()
+                .contains("no parameter")
+        );
     }
 
     #[test]
     fn the_host_is_the_contracts_own() {
         for url in [
-            "https://{account}/x", "https://{target}.example/x", "https://user@provider.example/x",
-            "https://provider.example?x={account}", "https://provider.example#/x", "provider.example/x", "file:///etc",
-            "ftp://127.0.0.1/x", "https://provider.example/a/../b",
+            "https://{account}/x",
+            "https://{target}.example/x",
+            "https://user@provider.example/x",
+            "https://provider.example?x={account}",
+            "https://provider.example#/x",
+            "provider.example/x",
+            "file:///etc",
+            "ftp://127.0.0.1/x",
+            "https://provider.example/a/../b",
         ] {
             assert!(check(url, "evil.example", "evil.example").is_err(), "{url}");
         }
@@ -158,7 +173,10 @@ mod tests {
         assert!(check("http://127.0.0.1:8080/x", "a", "x").is_ok());
         assert!(check("http://[::1]:8080/x", "a", "x").is_ok());
         for url in [
-            "http://provider.example/x", "http://10.0.0.1/x", "http://localhost/x", "http://127.0.0.1.evil.example/x",
+            "http://provider.example/x",
+            "http://10.0.0.1/x",
+            "http://localhost/x",
+            "http://127.0.0.1.evil.example/x",
             "http://[::2]/x",
         ] {
             let refused = check(url, "a", "x").unwrap_err();

@@ -19,7 +19,8 @@ use std::process::ExitCode;
 use std::sync::Arc;
 use tokio::net::TcpListener;
 
-const USAGE: &str = "usage: cost-provider STATE_FILE [--port N] [--late-ms N] [--drop-after-apply] [--stale-ms N] [--wrong-account]";
+const USAGE: &str =
+    "usage: cost-provider STATE_FILE [--port N] [--late-ms N] [--drop-after-apply] [--stale-ms N] [--wrong-account]";
 
 fn main() -> ExitCode {
     match run() {
@@ -50,7 +51,8 @@ fn arguments(mut given: impl Iterator<Item = String>) -> Result<(PathBuf, u16, B
     while let Some(argument) = given.next() {
         let mut number = |name: &str| {
             let text = given.next().ok_or_else(|| format!("{name} needs a number\n{USAGE}"))?;
-            text.parse::<u64>().map_err(|_| format!("`{text}` is no number\n{USAGE}"))
+            text.parse::<u64>()
+                .map_err(|_| format!("`{text}` is no number\n{USAGE}"))
         };
         match argument.as_str() {
             "--port" => port = u16::try_from(number("--port")?).map_err(|_| "a port is at most 65535".to_owned())?,

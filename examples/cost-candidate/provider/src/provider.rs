@@ -97,9 +97,10 @@ impl Provider {
         let parts: Vec<&str> = ask.path.trim_matches('/').split('/').collect();
         match (ask.method, parts.as_slice()) {
             ("GET", ["plans"]) => plans(),
-            ("GET", ["accounts", name, "plan"]) => self.read(name, |name, account| {
-                json!({ "account": name, "plan": account.plan, "version": account.version })
-            }),
+            ("GET", ["accounts", name, "plan"]) => self.read(
+                name,
+                |name, account| json!({ "account": name, "plan": account.plan, "version": account.version }),
+            ),
             ("GET", ["accounts", name, "billing"]) => self.read(name, billing),
             ("GET", ["accounts", name, "service"]) => self.read(name, service),
             ("GET", ["accounts", name, "capabilities", feature]) => self.probe(name, feature, ask.query),
@@ -122,7 +123,12 @@ impl Provider {
     fn read(&self, name: &str, show: impl Fn(&str, &Account) -> Value) -> Answer {
         let inner = self.inner();
         let name = match inner.behaviour.wrong_account {
-            true => inner.state.accounts.keys().find(|other| *other != name).map_or(name, String::as_str),
+            true => inner
+                .state
+                .accounts
+                .keys()
+                .find(|other| *other != name)
+                .map_or(name, String::as_str),
             false => name,
         };
         let Some(current) = inner.state.accounts.get(name) else {
@@ -178,7 +184,10 @@ impl Provider {
         if plan(&wanted).is_none() {
             return refused(422, "there is no such plan");
         }
-        if ask.if_match.is_some_and(|version| version.trim_matches('"') != account.version.to_string()) {
+        if ask
+            .if_match
+            .is_some_and(|version| version.trim_matches('"') != account.version.to_string())
+        {
             return refused(412, "the account is at another version");
         }
         let answered = Answered {

@@ -30,7 +30,9 @@ impl Scene {
 }
 
 fn get(provider: &Provider, path: &str) -> Answer {
-    let (path, query) = path.split_once('?').map_or((path, None), |(path, query)| (path, Some(query)));
+    let (path, query) = path
+        .split_once('?')
+        .map_or((path, None), |(path, query)| (path, Some(query)));
     provider.answer(&Ask {
         method: "GET",
         path,
@@ -67,7 +69,10 @@ fn a_change_takes_effect_once_per_key_and_survives_a_restart() {
     assert_eq!(put(&provider, "key-1", "\"2\"", "basic").status, 422);
     assert_eq!(changes(&provider), 1);
     assert_eq!(get(&provider, "/accounts/acme/plan").body["plan"], "economy");
-    assert_eq!(get(&provider, "/accounts/acme/billing").body["monthly_price_minor"], 1_500);
+    assert_eq!(
+        get(&provider, "/accounts/acme/billing").body["monthly_price_minor"],
+        1_500
+    );
     assert_eq!(get(&provider, "/accounts/acme/service").body["latency_ms"], 180);
 }
 
@@ -96,7 +101,10 @@ fn the_published_list_does_not_establish_the_export_and_the_probe_does() {
     assert!(!get(&provider, "/plans").body.to_string().contains("export"));
     for (plan, available) in [("economy", true), ("basic", false), ("luxury", false)] {
         let probe = get(&provider, &format!("/accounts/acme/capabilities/export?plan={plan}"));
-        assert_eq!((&probe.body["available"], &probe.body["service_version"]), (&json!(available), &json!("2026.3")));
+        assert_eq!(
+            (&probe.body["available"], &probe.body["service_version"]),
+            (&json!(available), &json!("2026.3"))
+        );
     }
     assert_eq!(get(&provider, "/accounts/nobody/plan").status, 404);
     assert_eq!(get(&provider, "/nothing").status, 404);
@@ -152,12 +160,17 @@ async fn on_bad_days_a_change_is_applied_and_the_connection_dropped_or_the_answe
     assert_eq!(changes(&provider), 1);
     let body = r#"{"late_ms":150}"#;
     let length = body.len();
-    let set = format!("PUT /admin/behaviour HTTP/1.1\r\nhost: x\r\nconnection: close\r\ncontent-length: {length}\r\n\r\n{body}");
+    let set = format!(
+        "PUT /admin/behaviour HTTP/1.1\r\nhost: x\r\nconnection: close\r\ncontent-length: {length}\r\n\r\n{body}"
+    );
     assert!(exchange(port, &set).await.starts_with("HTTP/1.1 200"));
     let begun = Instant::now();
     let late = exchange(port, &change_request("key-1")).await;
     assert!(begun.elapsed() >= Duration::from_millis(150));
-    assert!(late.starts_with("HTTP/1.1 200") && late.to_ascii_lowercase().contains("etag: \"2\""), "{late}");
+    assert!(
+        late.starts_with("HTTP/1.1 200") && late.to_ascii_lowercase().contains("etag: \"2\""),
+        "{late}"
+    );
     assert_eq!(changes(&provider), 1);
 }
 

@@ -1,0 +1,60 @@
+//! Bounds at the edge: ordinary work is refused as busy, restrictions never wait behind it.
+
+use crate::support::*;
+use closer_actors::{Error, Options};
+use closer_contracts::audit::RestrictiveAction;
+use closer_contracts::item::AffectedScope;
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn at_the_bound_ordinary_work_is_busy_and_a_restriction_still_commits() {
+    let place = Place::found(&founding(&[("o-1", "service-a", "p-1")]), proposes("basic")).await;
+    let runtime = place.start(Options { admitted_max: 4, ..Options::default() }).await;
+    let handle = runtime.handle();
+    let inputs: Vec<_> = (0..64).map(|i| price(&handle, "elsewhere", &format!("e-{i}"))).collect();
+    let restriction = restriction(&handle, "statement-1", RestrictiveAction::SuspendEligibility(AffectedScope::Operation { operation: "plan.change".into() }));
+    let mut waiting: Vec<_> = inputs.into_iter().map(|input| Box::pin(handle.submit(input))).collect();
+    let mut refused = 0;
+    let mut admitted = Vec::new();
+    for mut submit in waiting.drain(..) {
+        let polled = std::future::poll_fn(|context| std::task::Poll::Ready(submit.as_mut().poll(context))).await;
+        match polled {
+            std::task::Poll::Ready(Err(Error::Busy)) => refused += 1,
+            std::task::Poll::Ready(other) => drop(other.unwrap()),
+            std::task::Poll::Pending => admitted.push(submit),
+        }
+    }
+    assert!(refused > 0, "there is a bound");
+    let reply = handle.submit(restriction).await.unwrap();
+    assert_eq!(told(&reply), None, "a restriction is never busy");
+    for submit in admitted {
+        assert_eq!(told(&submit.await.unwrap()), None);
+    }
+    send(&handle, "elsewhere", "e-after").await;
+    settle(&handle).await;
+    runtime.stop().await.unwrap();
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_stopped_runtime_takes_nothing_more() {
+    let place = Place::found(&founding(&[("o-1", "service-a", "p-1")]), proposes("basic")).await;
+    let runtime = place.start(Options::default()).await;
+    let handle = runtime.handle();
+    let input = price(&handle, "service-a", "e-1");
+    let urgent = restriction(&handle, "statement-1", RestrictiveAction::RevokeGrant("grant-1".into()));
+    runtime.stop().await.unwrap();
+    assert!(matches!(handle.submit(input).await, Err(Error::Stopped)));
+    assert!(matches!(handle.submit(urgent).await, Err(Error::Stopped)));
+    assert!(handle.view().attempts.is_empty());
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_space_is_founded_once_and_an_empty_log_is_not_run() {
+    let place = Place::found(&founding(&[("o-1", "service-a", "p-1")]), proposes("basic")).await;
+    let at = closer_protocol::Moment { now: now(), clock: closer_monitor::ClockStanding::Reliable };
+    let log = open(place.directory.path()).await;
+    let again = closer_actors::found(&log, &founding(&[]), &at).await;
+    assert!(matches!(again, Err(Error::Founded)));
+    let empty = tempfile::tempdir().unwrap();
+    let started = closer_actors::Runtime::start(open(empty.path()).await, place.ports(), Options::default()).await;
+    assert!(matches!(started, Err(Error::Unfounded)));
+}

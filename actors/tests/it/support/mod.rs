@@ -1,0 +1,9 @@
+//! A small deployment on the real store, and the world around it.
+
+mod deployment;
+mod space;
+mod world;
+
+pub(crate) use deployment::*;
+pub(crate) use space::*;
+pub(crate) use world::*;

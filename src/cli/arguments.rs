@@ -1,0 +1,409 @@
+//! What can be typed.
+
+use crate::request::{EventDraft, Request, RestrictDraft};
+use clap::{Args, Parser, Subcommand};
+use closer_contracts::id::{ActorId, Text};
+use closer_contracts::refs::TargetPattern;
+use serde_json::Value;
+use std::path::{Path, PathBuf};
+
+/// The most bytes of a file that is handed over with a verb.
+const FILE_BYTES_MAX: u64 = 4 << 20;
+
+/// Keeps obligations until they are closed by an adjudicated commit, and tells why.
+#[derive(Debug, Parser)]
+#[command(name = "closer", version, max_term_width = 110, after_help = "\
+Examples:
+  closer run examples/certificate-renewal            run to rest; stops where a person has to decide
+  closer -C examples/certificate-renewal bench list  what waits for an answer
+  closer -C examples/certificate-renewal obligation why obligation.mail
+
+Exit codes: 0 done, 1 failed, 2 wrong call, 3 refused, 4 not found, 5 corruption, 6 a person has to answer,
+7 the running process does not answer, 8 at rest with open obligations. docs/cli.md has the details.")]
+pub(super) struct Arguments {
+    /// The deployment's folder, with its closer.toml.
+    #[arg(short = 'C', long = "deployment", global = true, default_value = ".", value_name = "DIR")]
+    pub(super) directory: PathBuf,
+    /// Answer in JSON, one value on stdout.
+    #[arg(long, global = true)]
+    pub(super) json: bool,
+    /// The registered identity to speak as; the deployment's user without it.
+    #[arg(long = "as", global = true, value_name = "IDENTITY", value_parser = identity)]
+    pub(super) identity: Option<ActorId>,
+    #[command(subcommand)]
+    pub(super) verb: Verb,
+}
+
+fn identity(text: &str) -> Result<ActorId, String> {
+    let identity = ActorId::from(text);
+    closer_contracts::Check::check(&identity).map_err(|fault| fault.reason.into_owned())?;
+    Ok(identity)
+}
+
+#[derive(Debug, Subcommand)]
+pub(super) enum Verb {
+    /// Prepares and founds the space of a deployment.
+    #[command(after_help = "Example:\n  closer init examples/certificate-renewal")]
+    Init {
+        /// The deployment's folder.
+        directory: PathBuf,
+    },
+    /// Runs a deployment; founds it first where it is new, goes on from the record where it is not.
+    #[command(after_help = "\
+Examples:
+  closer run examples/certificate-renewal            stops at The Bench (exit code 6)
+  closer run examples/certificate-renewal --answer   answers `allow` to whatever is asked
+  closer run DIR --until-stopped                     serves until it is interrupted")]
+    Run(Run),
+    /// Announces changes.
+    #[command(subcommand)]
+    Event(Event),
+    /// Obligations: what is kept, how it stands and why.
+    #[command(subcommand)]
+    Obligation(Obligation),
+    /// Triggers: what wakes an obligation.
+    #[command(subcommand)]
+    Reentry(Reentry),
+    /// The Bench: what waits for a person's judgment.
+    #[command(subcommand)]
+    Bench(Bench),
+    /// Restricts at once: a grant, an operation, its targets, or everything.
+    #[command(after_help = "\
+Examples:
+  closer restrict --issuer issuer.security --operation certificate.renew --target x509 local web.pem --reason 'key lost'
+  closer restrict --issuer issuer.security --grant grant.renew-web --reason 'no longer wanted'")]
+    Restrict(Restrict),
+    /// Receipts of commits.
+    #[command(subcommand)]
+    Receipt(Receipt),
+    /// Walks everything on disk and checks it against its digests.
+    Verify,
+    /// Throws the derived state away and builds it again from the log.
+    Rebuild,
+    /// Copies everything durable into a new folder.
+    Backup {
+        /// A new or empty folder.
+        destination: PathBuf,
+    },
+    /// Restores a backup, byte for byte, as a new store.
+    Restore {
+        /// The backup's folder.
+        backup: PathBuf,
+        /// The store's folder, new or empty.
+        destination: PathBuf,
+    },
+    /// Signing keys.
+    #[command(subcommand)]
+    Keys(Keys),
+}
+
+#[derive(Debug, Args)]
+pub(super) struct Run {
+    /// The deployment's folder; `-C` without it.
+    pub(super) directory: PathBuf,
+    /// Answer whatever is asked with this option; `allow` without a value.
+    #[arg(long, value_name = "OPTION", num_args = 0..=1, default_missing_value = "allow")]
+    pub(super) answer: Option<String>,
+    /// Print the trace of every obligation at the end, not only with --answer.
+    #[arg(long)]
+    pub(super) trace: bool,
+    /// End when nothing more can happen without an answer or a later date.
+    #[arg(long, conflicts_with = "until_stopped")]
+    pub(super) until_idle: bool,
+    /// Serve until interrupted.
+    #[arg(long)]
+    pub(super) until_stopped: bool,
+}
+
+#[derive(Debug, Subcommand)]
+pub(super) enum Event {
+    /// Announces a change, as an emitter of its source.
+    #[command(after_help = "\
+Examples:
+  closer --as issuer.security event send --source source.security --entity key.web --change key_revoked
+  closer event send --file event.json --key-id sha256:... --signature ...")]
+    Send {
+        /// The registered source.
+        #[arg(long, required_unless_present = "file")]
+        source: Option<String>,
+        /// What it is about.
+        #[arg(long, required_unless_present = "file")]
+        entity: Option<String>,
+        /// The kind of change.
+        #[arg(long, required_unless_present = "file")]
+        change: Option<String>,
+        /// Evidence on record that it cites.
+        #[arg(long)]
+        evidence: Vec<String>,
+        /// Two events of a source with the same key are one.
+        #[arg(long)]
+        key: Option<String>,
+        /// A whole payload instead, in canonical JSON; `-` for stdin.
+        #[arg(long, conflicts_with_all = ["source", "entity", "change", "evidence", "key"])]
+        file: Option<PathBuf>,
+        /// The key that signed it.
+        #[arg(long, requires_all = ["file", "signature"])]
+        key_id: Option<String>,
+        /// Its signature, 128 hexadecimal digits.
+        #[arg(long, requires = "key_id")]
+        signature: Option<String>,
+    },
+}
+
+#[derive(Debug, Subcommand)]
+pub(super) enum Obligation {
+    /// Lists what is kept.
+    List {
+        /// Settled ones too.
+        #[arg(long)]
+        all: bool,
+    },
+    /// Shows one obligation and its episodes.
+    Show {
+        /// Which.
+        id: String,
+    },
+    /// Prints what led to where it stands: one line per stage, each cited by digest.
+    Trace {
+        /// Which.
+        id: String,
+    },
+    /// Says why it waits, what was refused, and what would wake it.
+    Why {
+        /// Which.
+        id: String,
+    },
+}
+
+#[derive(Debug, Subcommand)]
+pub(super) enum Reentry {
+    /// Lists the installed triggers and what each comes to now.
+    List {
+        /// Of one obligation only.
+        #[arg(long)]
+        obligation: Option<String>,
+    },
+    /// Installs a trigger from a TOML or JSON file, beside those its obligation has.
+    Register {
+        /// The file; `-` for JSON on stdin.
+        file: PathBuf,
+    },
+    /// Replays the record against a predicate and says when it would have fired.
+    #[command(after_help = "\
+Examples:
+  closer reentry test --json-text '{\"operator\":\"TimeReached\",\"at\":\"2030-01-01T00:00:00Z\"}'
+  closer reentry test predicate.toml")]
+    Test {
+        /// A TOML or JSON file with the predicate; `-` for JSON on stdin.
+        #[arg(required_unless_present = "json_text")]
+        file: Option<PathBuf>,
+        /// The predicate itself, as JSON.
+        #[arg(long, conflicts_with = "file")]
+        json_text: Option<String>,
+    },
+}
+
+#[derive(Debug, Subcommand)]
+pub(super) enum Bench {
+    /// Lists what waits for an answer.
+    List {
+        /// Answered ones too.
+        #[arg(long)]
+        all: bool,
+    },
+    /// Shows one packet: the question, what it rests on, and the options.
+    Show {
+        /// Which.
+        id: String,
+    },
+    /// Answers a packet with one of its options.
+    #[command(after_help = "Example:\n  closer bench decide decision-episode-....1 allow")]
+    Decide {
+        /// Which.
+        id: String,
+        /// One of the options it offers.
+        option: String,
+    },
+}
+
+#[derive(Debug, Args)]
+pub(super) struct Restrict {
+    /// The appointed issuer that restricts.
+    #[arg(long, value_parser = identity)]
+    issuer: ActorId,
+    /// Revoke this grant.
+    #[arg(long, conflicts_with_all = ["operation", "target", "obligation"])]
+    grant: Option<String>,
+    /// Suspend this operation.
+    #[arg(long)]
+    operation: Option<String>,
+    /// Only on this target: its type, account and address; a `*` at the end of the last two covers what begins so.
+    #[arg(long, num_args = 3, value_names = ["TYPE", "ACCOUNT", "ADDRESS"])]
+    target: Vec<String>,
+    /// Suspend everything for this obligation.
+    #[arg(long, conflicts_with_all = ["operation", "target"])]
+    obligation: Option<String>,
+    /// Why.
+    #[arg(long)]
+    reason: String,
+    /// Within how many minutes it is reviewed; without it, the longest that the appointment allows.
+    #[arg(long, value_name = "MINUTES")]
+    reconcile_within: Option<u64>,
+}
+
+#[derive(Debug, Subcommand)]
+pub(super) enum Receipt {
+    /// Shows a receipt.
+    Show {
+        /// Its id, or the version it led to.
+        receipt: String,
+    },
+}
+
+#[derive(Debug, Subcommand)]
+pub(super) enum Keys {
+    /// Makes a new key in a new file that only its owner can read, and prints its public half.
+    New {
+        /// The file.
+        file: PathBuf,
+    },
+    /// Signs a payload for `event send --file`.
+    Sign {
+        /// The key's file.
+        file: PathBuf,
+        /// The payload's file.
+        payload: PathBuf,
+    },
+    /// Lists the registered keys.
+    List,
+    /// Registers another key of an identity, under the user's authority.
+    #[command(after_help = "Example:\n  closer keys rotate issuer.security PUBLIC-KEY --scope EVENT")]
+    Rotate {
+        /// Whose.
+        #[arg(value_parser = identity)]
+        identity: ActorId,
+        /// The public key, as `keys new` prints it.
+        public_key: String,
+        /// What it may sign, such as EVENT or USER_DECISION; may be repeated.
+        #[arg(long = "scope", required = true)]
+        scopes: Vec<String>,
+    },
+    /// Revokes a key, under the user's authority.
+    Revoke {
+        /// Its id.
+        key_id: String,
+        /// It was compromised: whatever it signed is flagged.
+        #[arg(long)]
+        compromised: bool,
+    },
+}
+
+/// Reads a file that is handed over, or stdin.
+pub(super) fn text_of(file: &Path) -> Result<String, String> {
+    use std::io::Read;
+    let mut text = String::new();
+    let shown = file.display();
+    let read = match file == Path::new("-") {
+        true => std::io::stdin().take(FILE_BYTES_MAX + 1).read_to_string(&mut text),
+        false => std::fs::File::open(file).and_then(|file| file.take(FILE_BYTES_MAX + 1).read_to_string(&mut text)),
+    };
+    read.map_err(|error| format!("{shown}: {error}"))?;
+    match text.len() as u64 <= FILE_BYTES_MAX {
+        true => Ok(text),
+        false => Err(format!("{shown} has more than {FILE_BYTES_MAX} bytes")),
+    }
+}
+
+/// A TOML or JSON file, by its name.
+fn value_of(file: &Path) -> Result<Value, String> {
+    let text = text_of(file)?;
+    match file.extension().is_some_and(|extension| extension == "toml") {
+        true => toml::from_str(&text).map_err(|error| format!("{}: {}", file.display(), error.message())),
+        false => serde_json::from_str(&text).map_err(|error| format!("{}: {error}", file.display())),
+    }
+}
+
+impl Verb {
+    /// The request that a verb is; the verbs that are none are performed elsewhere.
+    pub(super) fn request(self) -> Result<Request, String> {
+        Ok(match self {
+            Self::Obligation(Obligation::List { all }) => Request::ObligationList { all },
+            Self::Obligation(Obligation::Show { id }) => Request::ObligationShow { obligation_id: id.into() },
+            Self::Obligation(Obligation::Trace { id }) => Request::ObligationTrace { obligation_id: id.into() },
+            Self::Obligation(Obligation::Why { id }) => Request::ObligationWhy { obligation_id: id.into() },
+            Self::Reentry(Reentry::List { obligation }) => {
+                Request::ReentryList { obligation_id: obligation.map(Into::into) }
+            }
+            Self::Reentry(Reentry::Register { file }) => Request::ReentryRegister { reentry: value_of(&file)? },
+            Self::Reentry(Reentry::Test { file, json_text }) => Request::ReentryTest {
+                predicate: match (file, json_text) {
+                    (Some(file), _) => value_of(&file)?,
+                    (None, Some(text)) => serde_json::from_str(&text).map_err(|error| error.to_string())?,
+                    (None, None) => return Err("give a file or --json-text".to_owned()),
+                },
+            },
+            Self::Bench(Bench::List { all }) => Request::BenchList { all },
+            Self::Bench(Bench::Show { id }) => Request::BenchShow { decision_id: id.into() },
+            Self::Bench(Bench::Decide { id, option }) => Request::BenchDecide { decision_id: id.into(), option },
+            Self::Event(event) => event.request()?,
+            Self::Restrict(restrict) => Request::Restrict(restrict.draft()),
+            Self::Receipt(Receipt::Show { receipt }) => Request::ReceiptShow { receipt },
+            Self::Verify => Request::Verify,
+            Self::Rebuild => Request::Rebuild,
+            Self::Backup { destination } => {
+                let absolute = std::path::absolute(&destination).map_err(|error| error.to_string())?;
+                Request::Backup { destination: absolute.to_string_lossy().into_owned() }
+            }
+            Self::Keys(Keys::List) => Request::KeysList,
+            Self::Keys(Keys::Rotate { identity, public_key, scopes }) => {
+                Request::KeysRotate { identity, public_key, signing_scope: scopes }
+            }
+            Self::Keys(Keys::Revoke { key_id, compromised }) => Request::KeysRevoke { key_id: key_id.into(), compromised },
+            Self::Init { .. } | Self::Run(_) | Self::Restore { .. } | Self::Keys(Keys::New { .. } | Keys::Sign { .. }) => {
+                return Err("this verb asks no space".to_owned());
+            }
+        })
+    }
+}
+
+impl Event {
+    fn request(self) -> Result<Request, String> {
+        let Self::Send { source, entity, change, evidence, key, file, key_id, signature } = self;
+        if let Some(file) = file {
+            // A text file ends with a line break; canonical JSON does not.
+            let payload = text_of(&file)?.trim_end_matches('\n').to_owned();
+            return Ok(Request::PayloadSend { payload, key_id: key_id.map(Into::into), signature: signature.map(Into::into) });
+        }
+        let (Some(source), Some(entity), Some(change)) = (source, entity, change) else {
+            return Err("an event has a source, an entity and a kind of change".to_owned());
+        };
+        Ok(Request::EventSend(EventDraft {
+            source_id: source.into(),
+            entity_ref: entity.into(),
+            change_kind: change.into(),
+            evidence: evidence.into_iter().map(Into::into).collect(),
+            deduplication_key: key.map(Into::into),
+        }))
+    }
+}
+
+impl Restrict {
+    fn draft(self) -> RestrictDraft {
+        let mut words = self.target.into_iter();
+        let targets = match (words.next(), words.next(), words.next()) {
+            (Some(r#type), Some(account), Some(address)) => {
+                Some(TargetPattern { r#type: r#type.into(), account: account.into(), address: address.into() })
+            }
+            _ => None,
+        };
+        RestrictDraft {
+            issuer: self.issuer,
+            grant_id: self.grant.map(Into::into),
+            operation: self.operation.map(Into::into),
+            targets,
+            obligation_id: self.obligation.map(Into::into),
+            reason: Text::from(self.reason),
+            reconcile_within_ms: self.reconcile_within.map(|minutes| minutes.saturating_mul(60_000)),
+        }
+    }
+}

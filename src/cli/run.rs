@@ -1,0 +1,140 @@
+//! Running a deployment: to rest, or until it is stopped.
+
+use super::arguments::Run;
+use super::exit::Exit;
+use super::init::now;
+use super::talk::Talk;
+use crate::deployment::{Deployment, Until};
+use crate::error::Error;
+use crate::request::{self, Outcome, Request};
+use crate::space::Space;
+use crate::wiring::{self, Live};
+use closer_contracts::briefcase::PacketStatus;
+use closer_contracts::id::{DecisionId, ObligationId};
+use closer_contracts::item::{Item, ItemKind};
+use closer_protocol::View;
+use serde_json::{Value, json};
+use std::collections::BTreeSet;
+use std::path::Path;
+
+/// How far ahead a deadline may lie for a run to wait for it before it calls itself at rest, in milliseconds.
+const HORIZON_MS: u64 = 5_000;
+
+pub(super) async fn run(arguments: &Run, talk: Talk) -> Result<Exit, Error> {
+    let deployment = Deployment::load(&arguments.directory, &now())?;
+    if !wiring::is_founded(&deployment.store) {
+        wiring::init(&deployment, &mut |line| talk.say(line)).await?;
+    }
+    let live = match Live::start(&deployment).await {
+        Err(Error::Actors(closer_actors::Error::Unfounded)) => {
+            wiring::init(&deployment, &mut |line| talk.say(line)).await?;
+            Live::start(&deployment).await?
+        }
+        started => started?,
+    };
+    talk.say(&format!("running {}", deployment.directory.display()));
+    let until = match (arguments.until_idle, arguments.until_stopped) {
+        (true, _) => Until::Idle,
+        (_, true) => Until::Stopped,
+        (false, false) => deployment.until,
+    };
+    let ended = tokio::select! {
+        ended = attend(&live, arguments, until, talk) => ended,
+        stopped = stopped() => stopped.map_err(Error::io("waiting for a signal")),
+    };
+    let view = live.space().view();
+    let told = ended.map(|()| tell(&view, arguments, &deployment.directory, talk));
+    live.stop().await?;
+    told
+}
+
+/// Resolves when the process is asked to end.
+async fn stopped() -> std::io::Result<()> {
+    let mut terminated = tokio::signal::unix::signal(tokio::signal::unix::SignalKind::terminate())?;
+    tokio::select! {
+        interrupted = tokio::signal::ctrl_c() => interrupted,
+        _ = terminated.recv() => Ok(()),
+    }
+}
+
+fn waiting(view: &View) -> Vec<DecisionId> {
+    let waits = |status: PacketStatus| matches!(status, PacketStatus::Open | PacketStatus::Overdue);
+    view.packets.iter().filter(|(_, packet)| waits(packet.status)).map(|(id, _)| id.clone()).collect()
+}
+
+/// Answers what is asked, as far as it may, until the run is over.
+async fn attend(live: &Live, arguments: &Run, until: Until, talk: Talk) -> Result<(), Error> {
+    let mut answered = BTreeSet::new();
+    loop {
+        match until {
+            Until::Idle => live.settled(HORIZON_MS).await,
+            Until::Stopped => live.space().handle().idle().await,
+        }
+        let view = live.space().view();
+        let open = waiting(&view).into_iter().find(|id| answered.insert(id.clone()));
+        match (open, &arguments.answer, until) {
+            (Some(decision_id), Some(option), _) => answer(live, &view, decision_id, option, talk).await?,
+            (Some(decision_id), None, Until::Stopped) => talk.say(&format!("a packet is on The Bench: {decision_id}")),
+            (_, _, Until::Idle) => return Ok(()),
+            (None, _, Until::Stopped) => {
+                live.space().handle().changed(&view).await;
+            }
+        }
+    }
+}
+
+async fn answer(live: &Live, view: &View, decision_id: DecisionId, option: &str, talk: Talk) -> Result<(), Error> {
+    let question = view.packets.get(&decision_id).map(|packet| packet.packet.body.question.clone());
+    talk.say(&format!("asked: {}", question.as_ref().map_or("", |question| question.as_str())));
+    let identity = request::default_identity(view);
+    let request = Request::BenchDecide { decision_id, option: option.to_owned() };
+    let answer = request::answer(&**live.space(), &identity, request).await?;
+    match answer.outcome {
+        Outcome::Done => talk.say(&format!("answered: {option}")),
+        Outcome::Refused | Outcome::NotFound | Outcome::Corruption | Outcome::Failed => {
+            answer.text.iter().for_each(|line| talk.say(line));
+        }
+    }
+    Ok(())
+}
+
+/// Tells how it stands at the end: the traces as data, what is asked as talk.
+fn tell(view: &View, arguments: &Run, directory: &Path, talk: Talk) -> Exit {
+    let obligations = view.state.items(ItemKind::Obligation).filter_map(|accepted| match &accepted.item {
+        Item::Obligation(obligation) => Some(obligation),
+        _ => None,
+    });
+    let (mut told, mut open) = (Vec::new(), 0_usize);
+    for obligation in obligations {
+        open += usize::from(obligation.status.is_open());
+        told.push(tell_one(view, &obligation.obligation_id, &obligation.status.to_string(), arguments, talk));
+    }
+    let asked = waiting(view);
+    if talk.json {
+        talk.put(&json!({ "state": view.state.reference(), "obligations": told, "waiting": asked }).to_string());
+    }
+    for decision_id in &asked {
+        let question = view.packets.get(decision_id).map(|packet| packet.packet.body.question.clone());
+        talk.say(&format!("The Bench: {}", question.as_ref().map_or("", |question| question.as_str())));
+        let place = directory.display();
+        talk.say(&format!("  look:   closer -C {place} bench show {decision_id}"));
+        talk.say(&format!("  answer: closer -C {place} bench decide {decision_id} allow    (or: refuse, investigate)"));
+        talk.say(&format!("  then:   closer run {place}"));
+    }
+    match (asked.is_empty(), open) {
+        (true, 0) => Exit::Ok,
+        (false, _) => Exit::AwaitingUser,
+        (true, _) => Exit::Open,
+    }
+}
+
+fn tell_one(view: &View, id: &ObligationId, status: &str, arguments: &Run, talk: Talk) -> Value {
+    let trace = request::trace(view, id);
+    if !talk.json {
+        talk.put(&format!("{id}: {status}"));
+        if arguments.answer.is_some() || arguments.trace {
+            trace.text.iter().for_each(|line| talk.put(&format!("  {line}")));
+        }
+    }
+    json!({ "obligation_id": id, "status": status, "trace": trace.data })
+}

@@ -1,0 +1,139 @@
+//! What is said, where, and how a request finds its space.
+
+use super::exit::Exit;
+use super::progress;
+use crate::deployment::{Deployment, Misfit};
+use crate::error::Error;
+use crate::request::{self, Answer, Asked, Request};
+use crate::socket;
+use crate::space::{Resting, Space};
+use crate::wiring::is_founded;
+use closer_contracts::id::ActorId;
+use closer_store::{Log, StoreError};
+use serde_json::{Value, json};
+use std::io::Write;
+use std::path::Path;
+
+/// How results are told.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Talk {
+    pub(super) json: bool,
+}
+
+impl Talk {
+    /// One line of talk.
+    pub(super) fn say(self, line: &str) {
+        write_line(std::io::stderr(), line);
+    }
+
+    /// One line of data.
+    pub(super) fn put(self, line: &str) {
+        write_line(std::io::stdout(), line);
+    }
+
+    /// Tells an answer: data to stdout, what went wrong to stderr too.
+    pub(super) fn tell(self, answer: &Answer) -> Exit {
+        let exit = Exit::from(answer);
+        match (self.json, exit) {
+            (true, _) => self.put(&answer.data.to_string()),
+            (false, Exit::Ok) => answer.text.iter().for_each(|line| self.put(line)),
+            (false, _) => answer.text.iter().for_each(|line| self.say(line)),
+        }
+        exit
+    }
+
+    /// Tells why something failed.
+    pub(super) fn failed(self, error: &Error) -> Exit {
+        let exit = match error {
+            Error::Unreachable { .. } => Exit::Unreachable,
+            Error::Deployment(misfit) => {
+                if self.json {
+                    self.put(&misfit_data(misfit).to_string());
+                }
+                self.say(&format!("error: {misfit}"));
+                return Exit::Error;
+            }
+            _ => Exit::from(&Answer::failed(error)),
+        };
+        if self.json {
+            self.put(&json!({ "error": error.to_string() }).to_string());
+        }
+        let mut line = format!("error: {error}");
+        let mut cause = std::error::Error::source(error);
+        while let Some(inner) = cause {
+            line.push_str(&format!(": {inner}"));
+            cause = inner.source();
+        }
+        self.say(&line);
+        exit
+    }
+}
+
+fn misfit_data(misfit: &Misfit) -> Value {
+    json!({
+        "error": misfit.reason, "file": misfit.file, "line": misfit.line, "column": misfit.column, "field": misfit.field,
+    })
+}
+
+/// A reader that went away is no error of ours.
+fn write_line(mut to: impl Write, line: &str) {
+    if writeln!(to, "{line}").is_err() {
+        tracing::debug!("nobody reads any more");
+    }
+}
+
+/// Asks the space of a deployment: whoever holds it, or the store itself where nobody does.
+pub(super) async fn ask(directory: &Path, identity: Option<ActorId>, request: Request, talk: Talk) -> Result<Exit, Error> {
+    let store = Deployment::store_of(directory)?;
+    if !is_founded(&store) {
+        let text = format!("there is no space in {} yet; begin with: closer init {}", store.display(), directory.display());
+        return Ok(talk.tell(&Answer::absent(text)));
+    }
+    let answer = match at_rest(&store, identity.clone(), request.clone()).await {
+        Err(Error::Store(StoreError::Locked)) => {
+            let waiting = progress::spinner("waiting for the running process");
+            let answer = socket::ask(&store, &Asked { identity, request })?;
+            waiting.finish_and_clear();
+            answer
+        }
+        Err(error) => return Err(error),
+        Ok(answer) => answer,
+    };
+    Ok(talk.tell(&answer))
+}
+
+/// Answers from a store that nobody holds.
+async fn at_rest(store: &Path, identity: Option<ActorId>, request: Request) -> Result<Answer, Error> {
+    match request {
+        Request::Verify => {
+            let log = Log::open(store, None)?;
+            let bar = progress::bar("segments");
+            let answer = request::verify(&log, None, &mut |at| progress::advance(&bar, at.segments, at.segments_total))?;
+            bar.finish_and_clear();
+            Ok(answer)
+        }
+        Request::Rebuild => {
+            let log = Log::open(store, None)?;
+            let bar = progress::bar("records");
+            let total = log.durable().0;
+            let answer = request::rebuild(&log, &mut |at| progress::advance(&bar, at, total))?;
+            bar.finish_and_clear();
+            Ok(answer)
+        }
+        request => {
+            let reading = progress::spinner("reading the log");
+            let space = Resting::open(store)?;
+            reading.finish_and_clear();
+            let identity = identity.unwrap_or_else(|| request::default_identity(&space.view()));
+            match request {
+                Request::Backup { destination } => {
+                    let copying = progress::spinner("copying");
+                    let answer = request::backup(&space, &identity, &destination, &mut |bytes| copying.set_position(bytes))?;
+                    copying.finish_and_clear();
+                    Ok(answer)
+                }
+                request => request::answer(&space, &identity, request).await,
+            }
+        }
+    }
+}

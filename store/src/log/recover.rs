@@ -1,0 +1,238 @@
+//! Reading a log from disk: versions first, then footers, then the tail; nothing is trusted that does not fit.
+
+use super::{Segment, corrupt};
+use crate::disk::{Disk, DiskFile};
+use crate::error::StoreError;
+use crate::frame::BatchHeader;
+use crate::heads::{Heads, NewPrints};
+use crate::segment::{self, Batches, Footer, Found, HEADER_BYTES, PLACE_EVERY_BYTES, SegmentHeader};
+use closer_contracts::Digest;
+use closer_contracts::record::{Cursor, Epoch, RecordKind};
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+/// One segment file with its header.
+pub(super) type Named = (SegmentHeader, Arc<dyn DiskFile>);
+
+/// Reads all segment headers before anything is written. A newer version anywhere refuses the whole store.
+pub(super) fn read_headers(disk: &dyn Disk) -> Result<Vec<Named>, StoreError> {
+    let names = disk.list().map_err(StoreError::io("listing the log"))?;
+    let mut headers = Vec::new();
+    let mut damage = None;
+    for number in names.iter().filter_map(|name| segment::number(name)) {
+        let file = disk
+            .open(&segment::name(number))
+            .map_err(StoreError::io(format!("opening segment {number}")))?;
+        match SegmentHeader::read(&*file, number) {
+            Ok(header) => headers.push((header, file)),
+            Err(newer @ StoreError::NewerVersion { .. }) => return Err(newer),
+            Err(error) => damage = damage.or(Some(error)),
+        }
+    }
+    match damage {
+        Some(error) => Err(error),
+        None => Ok(headers),
+    }
+}
+
+/// What is known while the segments are read in order.
+pub(super) struct Opened {
+    pub(super) heads: Heads,
+    pub(super) segments: Vec<Segment>,
+    /// The next cursor, the next sequence, the epoch and the chain.
+    pub(super) next: Cursor,
+    pub(super) sequence: u64,
+    pub(super) epoch: Epoch,
+    pub(super) chain: Digest,
+    /// The open segment's fingerprints.
+    pub(super) claims: BTreeMap<segment::Fingerprint, Cursor>,
+    pub(super) tips: BTreeMap<segment::Fingerprint, Cursor>,
+    pub(super) rows: usize,
+    /// Custody records in the open segment, whose removal a crash may have cut short.
+    pub(super) removals: Vec<Cursor>,
+}
+
+impl Opened {
+    pub(super) fn read(headers: &[Named]) -> Result<Self, StoreError> {
+        let mut opened = Self {
+            heads: Heads::default(),
+            segments: Vec::new(),
+            next: Cursor(1),
+            sequence: 1,
+            epoch: Epoch(0),
+            chain: Digest::from_raw([0; 32]),
+            claims: BTreeMap::new(),
+            tips: BTreeMap::new(),
+            rows: 0,
+            removals: Vec::new(),
+        };
+        let count = headers.len();
+        for (index, (header, file)) in headers.iter().enumerate() {
+            opened.check_header(header)?;
+            let footer = Footer::read(&**file).map_err(StoreError::io(format!("reading segment {}", header.number)))?;
+            match footer {
+                Ok(footer) => opened.take_footer(header, file, footer),
+                Err(_) if index + 1 == count => opened.take_tail(header, file)?,
+                Err(at) => {
+                    return Err(corrupt(
+                        header.number,
+                        at,
+                        None,
+                        "the footer of a closed segment is damaged",
+                    ));
+                }
+            }
+        }
+        Ok(opened)
+    }
+
+    /// A header must continue the segment before it.
+    fn check_header(&self, header: &SegmentHeader) -> Result<(), StoreError> {
+        let expected = SegmentHeader {
+            number: self.segments.len() as u64 + 1,
+            first: self.next,
+            sequence: self.sequence,
+            epoch: self.epoch,
+            chain: self.chain,
+        };
+        match *header == expected {
+            true => Ok(()),
+            false => {
+                let what = "the segment does not continue the one before; a segment is missing or not of this store";
+                Err(corrupt(header.number, 0, Some(self.next), what))
+            }
+        }
+    }
+
+    fn take_footer(&mut self, header: &SegmentHeader, file: &Arc<dyn DiskFile>, footer: Footer) {
+        self.heads.settle(&NewPrints {
+            claims: footer.claims,
+            heads: footer.heads,
+        });
+        self.next = Cursor(footer.last.0 + 1);
+        self.sequence = footer.last_sequence + 1;
+        self.epoch = footer.epoch;
+        self.chain = footer.chain;
+        self.segments.push(Segment {
+            number: header.number,
+            file: Arc::clone(file),
+            first: header.first,
+            end: footer.end,
+            places: footer.places,
+            closed: true,
+        });
+    }
+
+    /// Reads the open segment: finds its end, cuts off what was never acknowledged, and takes in the rest.
+    fn take_tail(&mut self, header: &SegmentHeader, file: &Arc<dyn DiskFile>) -> Result<(), StoreError> {
+        let number = header.number;
+        let reading = || StoreError::io(format!("reading segment {number}"));
+        let len = file.len().map_err(reading())?;
+        let end = self.find_end(number, file, len)?;
+        let mut segment = Segment {
+            number,
+            file: Arc::clone(file),
+            first: header.first,
+            end: HEADER_BYTES as u64,
+            places: Vec::new(),
+            closed: false,
+        };
+        let mut batches = Batches::new(Arc::clone(file), segment.end, end.offset);
+        while let Found::Batch(batch) = batches.next(None).map_err(reading())? {
+            let mut prints = NewPrints::default();
+            let (mut cursor, mut whole, mut custody) = (batch.header.first, true, Vec::new());
+            let viewed = batch.view(|frame| {
+                prints.add_view(cursor, &frame);
+                whole &= batch.header.sequence <= end.known_durable || frame.body_fits(batch.bytes);
+                if frame.kind == RecordKind::Custody {
+                    custody.push(cursor);
+                }
+                cursor.0 += 1;
+            });
+            let (header, offset) = (batch.header, batch.offset);
+            viewed.ok_or_else(|| corrupt(number, offset, Some(header.first), "the frame headers are damaged"))?;
+            if !whole {
+                break;
+            }
+            if segment
+                .places
+                .last()
+                .is_none_or(|(_, last)| offset >= last + PLACE_EVERY_BYTES)
+            {
+                segment.places.push((header.first, offset));
+            }
+            segment.end = batches.offset();
+            self.removals.append(&mut custody);
+            self.take_batch(&header, &prints);
+        }
+        let what = || StoreError::io(format!("cutting segment {number}"));
+        if !(end.zero_beyond && segment.end == end.offset) {
+            tracing::warn!(
+                segment = number,
+                offset = segment.end,
+                "an append that was never acknowledged is cut off"
+            );
+            file.set_len(segment.end).map_err(what())?;
+        }
+        file.sync_data().map_err(what())?;
+        self.segments.push(segment);
+        Ok(())
+    }
+
+    /// Where the batches of the open segment cease to fit, and what it says is durable. Damage there is corruption if a
+    /// later batch knows that what stood there was durable.
+    fn find_end(&self, number: u64, file: &Arc<dyn DiskFile>, len: u64) -> Result<End, StoreError> {
+        let reading = || StoreError::io(format!("reading segment {number}"));
+        let mut batches = Batches::new(Arc::clone(file), HEADER_BYTES as u64, len);
+        let (mut sequence, mut next, mut epoch, mut chain) = (self.sequence, self.next, self.epoch, self.chain);
+        let mut known_durable = 0;
+        let (offset, what) = loop {
+            let offset = batches.offset();
+            let header = match batches.next(Some(chain)).map_err(reading())? {
+                Found::Batch(batch) => batch.header,
+                Found::End => break (offset, "a batch is missing"),
+                Found::Damaged(what) => break (offset, what),
+            };
+            let in_order = header.sequence == sequence
+                && header.first == next
+                && header.watermark < header.sequence
+                && header.epoch >= epoch;
+            if !in_order {
+                break (offset, "a batch is out of order");
+            }
+            (sequence, next, epoch, chain) = (sequence + 1, Cursor(header.last().0 + 1), header.epoch, header.chain);
+            known_durable = known_durable.max(header.watermark);
+        };
+        let beyond = Batches::new(Arc::clone(file), offset, len)
+            .beyond(sequence)
+            .map_err(reading())?;
+        match beyond.watermark >= sequence {
+            true => Err(corrupt(number, offset, Some(next), what)),
+            false => Ok(End {
+                offset,
+                known_durable: known_durable.max(beyond.watermark),
+                zero_beyond: beyond.zero,
+            }),
+        }
+    }
+
+    fn take_batch(&mut self, header: &BatchHeader, prints: &NewPrints) {
+        self.rows += prints.claims.len() + prints.heads.len();
+        for (print, cursor) in &prints.claims {
+            self.claims.entry(*print).or_insert(*cursor);
+        }
+        self.tips.extend(prints.heads.iter().copied());
+        self.heads.settle(prints);
+        self.next = Cursor(header.last().0 + 1);
+        self.sequence = header.sequence + 1;
+        self.epoch = header.epoch;
+        self.chain = header.chain;
+    }
+}
+
+/// The end of the batches that fit in the open segment.
+struct End {
+    offset: u64,
+    known_durable: u64,
+    zero_beyond: bool,
+}
