@@ -13,7 +13,7 @@ mod talk;
 
 pub use exit::Exit;
 
-use arguments::{Arguments, Verb};
+use arguments::{Arguments, Keys, Verb};
 use clap::Parser;
 use talk::Talk;
 
@@ -47,21 +47,39 @@ pub fn main() -> Exit {
 fn trace_to_stderr() {
     let filter = tracing_subscriber::EnvFilter::try_from_env("CLOSER_LOG");
     let filter = filter.unwrap_or_else(|_| tracing_subscriber::EnvFilter::new("warn,sled=error"));
-    let subscriber = tracing_subscriber::fmt().with_env_filter(filter).with_writer(std::io::stderr).without_time().finish();
+    let subscriber = tracing_subscriber::fmt()
+        .with_env_filter(filter)
+        .with_writer(std::io::stderr)
+        .without_time()
+        .finish();
     if tracing::subscriber::set_global_default(subscriber).is_err() {
         tracing::debug!("somebody listens already");
     }
 }
 
 async fn perform(arguments: Arguments, talk: Talk) -> Exit {
-    let Arguments { directory, identity, verb, .. } = arguments;
+    let Arguments {
+        directory,
+        identity,
+        verb,
+        ..
+    } = arguments;
     let done = match verb {
         Verb::Init { directory } => init::init(&directory, talk).await,
         Verb::Run(run) => run::run(&run, talk).await,
         Verb::Restore { backup, destination } => init::restore(&backup, &destination, talk),
-        Verb::Keys(arguments::Keys::New { file }) => keys::new(&file, talk),
-        Verb::Keys(arguments::Keys::Sign { file, payload }) => keys::sign(&file, &payload, talk),
-        verb => match verb.request() {
+        Verb::Keys(Keys::New { file }) => keys::new(&file, talk),
+        Verb::Keys(Keys::Sign { file, payload }) => keys::sign(&file, &payload, talk),
+        Verb::Event(_)
+        | Verb::Obligation(_)
+        | Verb::Reentry(_)
+        | Verb::Bench(_)
+        | Verb::Restrict(_)
+        | Verb::Receipt(_)
+        | Verb::Verify
+        | Verb::Rebuild
+        | Verb::Backup { .. }
+        | Verb::Keys(Keys::List | Keys::Rotate { .. } | Keys::Revoke { .. }) => match verb.request() {
             Ok(request) => talk::ask(&directory, identity, request, talk).await,
             Err(reason) => {
                 talk.say(&reason);

@@ -7,6 +7,7 @@
 mod defaults;
 mod founding;
 mod moments;
+mod naming;
 mod process;
 mod source;
 
@@ -15,7 +16,7 @@ pub use source::{FILE_BYTES_MAX, Misfit};
 
 use crate::socket::Access;
 use closer_adapters::participants::ParticipantConfig;
-use closer_contracts::id::{ActorId, ChangeKindId, EntityId, ObligationId, ReadbackMethodId, SourceId};
+use closer_contracts::id::{ActorId, ChangeKindId, EntityId, Id, ObligationId, ReadbackMethodId, SourceId};
 use closer_contracts::item::Item;
 use closer_contracts::refs::Target;
 use closer_contracts::time::Timestamp;
@@ -52,6 +53,8 @@ pub struct Observation {
     /// How long to wait between two looks, in milliseconds. Default 1 s.
     #[serde(default = "every_ms")]
     pub every_ms: u64,
+    /// It is looked at only once work has left this subject open for want of evidence: a probe on demand. Default: always.
+    pub on_need: Option<Id>,
     /// The event that a change is, where it is one.
     pub event: Option<ObservedEvent>,
 }
@@ -170,7 +173,7 @@ fn section<T: serde::de::DeserializeOwned>(
 /// A stream of observations that no method makes.
 pub fn complete_reentry(table: &mut Map<String, Value>, methods: &[Item]) -> Result<(), String> {
     if let Some(predicate) = table.get_mut("predicate") {
-        founding::streams(predicate, methods)?;
+        naming::streams(predicate, methods)?;
     }
     defaults::complete_reentry(table);
     Ok(())
@@ -181,7 +184,7 @@ pub fn complete_reentry(table: &mut Map<String, Value>, methods: &[Item]) -> Res
 /// # Errors
 /// A stream of observations that no method makes.
 pub fn name_streams(predicate: &mut Value, methods: &[Item]) -> Result<(), String> {
-    founding::streams(predicate, methods)
+    naming::streams(predicate, methods)
 }
 
 /// The participants: each entry is a participant's own configuration, and whose it is.
@@ -197,7 +200,10 @@ fn participants(
         let identity: ActorId = source.typed(&format!("{field}.identity"), identity)?;
         let config = source.typed(&field, Value::Object(entry))?;
         if participants.insert(identity.clone(), config).is_some() {
-            return Err(source.misfit(format!("{field}.identity"), format!("`{identity}` does the work of two entries")));
+            return Err(source.misfit(
+                format!("{field}.identity"),
+                format!("`{identity}` does the work of two entries"),
+            ));
         }
     }
     Ok(participants)

@@ -50,6 +50,9 @@ pub enum Error {
 impl Error {
     /// Wraps a system error with what was being done.
     pub fn io(what: impl Into<String>) -> impl FnOnce(std::io::Error) -> Self {
-        move |source| Self::Io { what: what.into(), source }
+        move |source| Self::Io {
+            what: what.into(),
+            source,
+        }
     }
 }

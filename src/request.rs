@@ -19,8 +19,9 @@ use closer_contracts::id::{ActorId, DecisionId, EntityId, EvidenceId, GrantId, K
 use closer_contracts::id::{ChangeKindId, SourceId, Text};
 use closer_contracts::item::IdentityKind;
 use closer_contracts::refs::{ProducerRole, TargetPattern};
-use closer_contracts::refusal::{Denial, RefusalCode};
+use closer_contracts::refusal::{CheckKind, Denial, RefusalCode};
 use closer_protocol::{Reply, View};
+use closer_store::StoreError;
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
@@ -204,7 +205,12 @@ pub struct Answer {
 
 impl Answer {
     pub(crate) const fn new(outcome: Outcome, data: Value, text: Vec<String>) -> Self {
-        Self { outcome, code: None, data, text }
+        Self {
+            outcome,
+            code: None,
+            data,
+            text,
+        }
     }
 
     pub(crate) fn done(data: Value, text: Vec<String>) -> Self {
@@ -224,15 +230,19 @@ impl Answer {
     /// What went wrong, as an answer.
     #[must_use]
     pub fn failed(error: &Error) -> Self {
-        let outcome = match error {
-            Error::Store(closer_store::StoreError::Corruption(_)) => Outcome::Corruption,
-            Error::Actors(closer_actors::Error::Busy) => {
-                let reason = "as much work is admitted as the runtime takes; try again shortly";
-                let kind = closer_contracts::refusal::CheckKind::Runtime;
-                return Self::refused(&[Denial::new(RefusalCode::Busy, kind, reason)]);
-            }
-            _ => Outcome::Failed,
-        };
+        if matches!(error, Error::Actors(closer_actors::Error::Busy)) {
+            let reason = "as much work is admitted as the runtime takes; try again shortly";
+            return Self::refused(&[Denial::new(RefusalCode::Busy, CheckKind::Runtime, reason)]);
+        }
+        let damaged = matches!(
+            error,
+            Error::Store(StoreError::Corruption(_))
+                | Error::Divergence(_)
+                | Error::Actors(
+                    closer_actors::Error::Store(StoreError::Corruption(_)) | closer_actors::Error::Divergence(_)
+                )
+        );
+        let outcome = if damaged { Outcome::Corruption } else { Outcome::Failed };
         let text = error.to_string();
         Self::new(outcome, json!({ "error": text }), vec![text])
     }
@@ -243,7 +253,11 @@ impl Answer {
             return Self::done(json!({}), Vec::new());
         };
         let line = |denial: &Denial| {
-            let offending = denial.offending.as_ref().map(|offending| format!(" ({offending})")).unwrap_or_default();
+            let offending = denial
+                .offending
+                .as_ref()
+                .map(|offending| format!(" ({offending})"))
+                .unwrap_or_default();
             format!("refused: {}: {}{offending}", denial.code.as_str(), denial.reason)
         };
         let told = |denial: &Denial| {
@@ -268,7 +282,9 @@ impl Answer {
     pub(crate) fn replied(reply: &Reply, what: &str) -> Self {
         match reply {
             Reply::Recorded(references) => {
-                let lines = references.iter().map(|reference| format!("{} {}", reference.id, words::short(&reference.digest)));
+                let lines = references
+                    .iter()
+                    .map(|reference| format!("{} {}", reference.id, words::short(&reference.digest)));
                 let text = std::iter::once(what.to_owned()).chain(lines).collect();
                 Self::done(json!({ "recorded": references }), text)
             }
@@ -297,9 +313,11 @@ pub async fn answer(space: &dyn Space, identity: &ActorId, request: Request) -> 
         Request::BenchShow { decision_id } => Ok(bench::show(&space.view(), &decision_id)),
         Request::BenchDecide { decision_id, option } => bench::decide(space, identity, &decision_id, &option).await,
         Request::EventSend(draft) => act::send(space, identity, draft).await,
-        Request::PayloadSend { payload, key_id, signature } => {
-            act::hand_in(space, &payload, key_id.zip(signature)).await
-        }
+        Request::PayloadSend {
+            payload,
+            key_id,
+            signature,
+        } => act::hand_in(space, &payload, key_id.zip(signature)).await,
         Request::Restrict(draft) => act::restrict(space, draft).await,
         Request::ReceiptShow { receipt } => Ok(record::receipt(&space.view(), &receipt)),
         Request::Verify => {
@@ -311,9 +329,11 @@ pub async fn answer(space: &dyn Space, identity: &ActorId, request: Request) -> 
             tokio::task::block_in_place(|| backup(space, identity, &destination, &mut |_| {}))
         }
         Request::KeysList => Ok(keys::list(&space.view())),
-        Request::KeysRotate { identity: whose, public_key, signing_scope } => {
-            keys::rotate(space, identity, &whose, &public_key, signing_scope).await
-        }
+        Request::KeysRotate {
+            identity: whose,
+            public_key,
+            signing_scope,
+        } => keys::rotate(space, identity, &whose, &public_key, signing_scope).await,
         Request::KeysRevoke { key_id, compromised } => keys::revoke(space, identity, &key_id, compromised).await,
     }
 }
@@ -324,7 +344,9 @@ pub use record::{backup, rebuild, verify};
 /// The identity that whoever runs this process speaks for unless told otherwise: the user.
 #[must_use]
 pub fn default_identity(view: &View) -> ActorId {
-    view.state.profile().map_or_else(|| ActorId::from("nobody"), |profile| profile.user.clone())
+    view.state
+        .profile()
+        .map_or_else(|| ActorId::from("nobody"), |profile| profile.user.clone())
 }
 
 /// A face speaks for people and for what observes on their behalf, never for the runtime's services or a participant.
@@ -338,8 +360,14 @@ fn not_to_be_spoken_for(view: &View, identity: &ActorId) -> Option<Answer> {
         own && !registered.roles.contains(&ProducerRole::Participant)
     });
     let denial = || {
-        let reason = "nobody speaks for this identity from here: it is not registered, or it is a service or participant";
-        Denial::new(RefusalCode::Unauthenticated, closer_contracts::refusal::CheckKind::Authentication, reason).of(identity)
+        let reason =
+            "nobody speaks for this identity from here: it is not registered, or it is a service or participant";
+        Denial::new(
+            RefusalCode::Unauthenticated,
+            closer_contracts::refusal::CheckKind::Authentication,
+            reason,
+        )
+        .of(identity)
     };
     (!allowed).then(|| Answer::refused(&[denial()]))
 }

@@ -103,17 +103,33 @@ impl Handle {
     /// `unauthenticated`, as [`Error::Refused`], for an identity that is not registered, not current or without sessions.
     pub fn session(&self, actor: &ActorId) -> Result<Session, Error> {
         let id = SessionId::new(self.space.ports.ids.fresh("session"));
-        self.space.identities.open(&self.view(), actor, id, &self.moment().now).map_err(Error::Refused)
+        self.space
+            .identities
+            .open(&self.view(), actor, id, &self.moment().now)
+            .map_err(Error::Refused)
     }
 
     /// Authenticates a payload as its producer's by what the caller shows.
     ///
     /// # Errors
     /// `unauthenticated`, with the reason.
-    pub fn authenticate_payload(&self, payload: Payload, credential: Credential<'_>) -> Result<Submission<Payload>, Fault> {
+    pub fn authenticate_payload(
+        &self,
+        payload: Payload,
+        credential: Credential<'_>,
+    ) -> Result<Submission<Payload>, Fault> {
         let producer = payload.envelope().producer.clone();
-        let auth = self.space.identities.authenticate(&self.view(), &Subject::payload(&payload), credential, &self.moment().now)?;
-        Ok(Submission { content: Arc::new(payload), producer, auth })
+        let auth = self.space.identities.authenticate(
+            &self.view(),
+            &Subject::payload(&payload),
+            credential,
+            &self.moment().now,
+        )?;
+        Ok(Submission {
+            content: Arc::new(payload),
+            producer,
+            auth,
+        })
     }
 
     /// Authenticates an artifact as this producer's by what the caller shows.
@@ -127,7 +143,14 @@ impl Handle {
         credential: Credential<'_>,
     ) -> Result<Submission<ArtifactBody>, Fault> {
         let subject = artifact.subject(&producer)?;
-        let auth = self.space.identities.authenticate(&self.view(), &subject, credential, &self.moment().now)?;
-        Ok(Submission { content: Arc::new(artifact), producer, auth })
+        let auth = self
+            .space
+            .identities
+            .authenticate(&self.view(), &subject, credential, &self.moment().now)?;
+        Ok(Submission {
+            content: Arc::new(artifact),
+            producer,
+            auth,
+        })
     }
 }

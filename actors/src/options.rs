@@ -27,7 +27,9 @@ pub trait Endorser: Send + Sync {
     fn consider<'a>(&'a self, delta: &'a Delta) -> Pending<'a, ()>;
 }
 
-/// Called with the name of each stage before it is attended to; it may panic, which tests use.
+/// Called with a name before each stage is attended to: `coordinator`, the desk (`disclosure`, `participants`, `planner`,
+/// `assessor`, `monitor`, `observer`, `briefcase`, `distiller`, `semantic`), `dispatcher` before a permit is used, and
+/// `sequence` before each decision. It may panic, which tests use.
 pub type Probe = Arc<dyn Fn(&'static str) + Send + Sync>;
 
 /// How much a runtime takes on, and for how long.

@@ -31,7 +31,9 @@ impl Runtime {
     /// written; [`Error::Start`].
     pub async fn start(log: Arc<Log>, ports: Ports, options: Options) -> Result<Self, Error> {
         let reading = Arc::clone(&log);
-        let view = tokio::task::spawn_blocking(move || replay(&reading)).await.map_err(|error| Error::Start(error.to_string()))??;
+        let view = tokio::task::spawn_blocking(move || replay(&reading))
+            .await
+            .map_err(|error| Error::Start(error.to_string()))??;
         let space = Arc::new(Space::new(log, ports, options, view));
         let started = Actor::spawn(None, Root, Arc::clone(&space)).await;
         let (root, tree) = started.map_err(|error| Error::Start(error.to_string()))?;
@@ -39,7 +41,11 @@ impl Runtime {
         answered(runtime.space.ask(Input::Recover)).await?;
         answered(runtime.space.ask(Input::Tick)).await?;
         let looks = runtime.space.activity.begin();
-        runtime.space.directory.reconciler.cast(reconciler::Message::Look(looks));
+        runtime
+            .space
+            .directory
+            .reconciler
+            .cast(reconciler::Message::Look(looks));
         scheduler::ring(&runtime.space);
         Ok(runtime)
     }
@@ -71,7 +77,9 @@ impl Runtime {
         self.root.stop(None);
         let _ = self.tree.await;
         let log = Arc::clone(&self.space.log);
-        tokio::task::spawn_blocking(move || log.flush()).await.map_err(|error| Error::Start(error.to_string()))??;
+        tokio::task::spawn_blocking(move || log.flush())
+            .await
+            .map_err(|error| Error::Start(error.to_string()))??;
         Ok(())
     }
 

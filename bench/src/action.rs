@@ -24,7 +24,7 @@ use closer_protocol::port::{
     Clock, Ids, NoAnswer, Observed, Observer, Operations, Order, Participant, Pending, Performed, ReadbackOrder,
 };
 use closer_protocol::{Input, Moment, Reply, View, action, adjudicate, services, work};
-use closer_scenarios::founding::{Deployment, grant, identity};
+use closer_scenarios::founding::{BEGINNING, Deployment, grant, identity};
 use closer_scenarios::{World, worker};
 use closer_store::{Log, RecordLog};
 use ed25519_dalek::SigningKey;
@@ -32,7 +32,7 @@ use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
-use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
+use std::time::{Duration, Instant};
 
 #[derive(clap::Args)]
 pub(crate) struct Options {
@@ -120,15 +120,15 @@ struct Run {
     records_per_action: f64,
 }
 
-struct SystemTimeClock;
+/// Begins when the scenarios' deployment begins, so that nothing in it has expired.
+struct BenchClock;
 
-impl Clock for SystemTimeClock {
+impl Clock for BenchClock {
     fn now(&self) -> (Timestamp, ClockStanding) {
-        let elapsed = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
-        (
-            Timestamp::from_unix_ms(i64::try_from(elapsed.as_millis()).unwrap_or(i64::MAX)),
-            ClockStanding::Reliable,
-        )
+        static BEGUN: std::sync::LazyLock<Instant> = std::sync::LazyLock::new(Instant::now);
+        let beginning = Timestamp::parse(BEGINNING).unwrap_or_else(|_| Timestamp::from_unix_ms(0));
+        let elapsed_ms = u64::try_from(BEGUN.elapsed().as_millis()).unwrap_or(u64::MAX);
+        (beginning.plus_ms(elapsed_ms), ClockStanding::Reliable)
     }
 }
 
@@ -153,7 +153,7 @@ impl Memory {
 
 impl Operations for Memory {
     fn perform<'a>(&'a self, _permit: Permit, order: &'a Order) -> Pending<'a, Performed> {
-        let (now, _) = SystemTimeClock.now();
+        let (now, _) = BenchClock.now();
         let performed = self.with(|world| world.perform(&order.action, &now));
         Box::pin(std::future::ready(performed))
     }
@@ -165,7 +165,7 @@ impl Operations for Memory {
 
 impl Observer for Memory {
     fn observe<'a>(&'a self, order: &'a ReadbackOrder) -> Pending<'a, Observed> {
-        let (now, _) = SystemTimeClock.now();
+        let (now, _) = BenchClock.now();
         let observed = self.with(|world| world.observe(&order.target, &now));
         Box::pin(std::future::ready(observed))
     }
@@ -240,11 +240,11 @@ async fn start(folder: &Path, count: usize, signed: bool, participant: Arc<dyn P
     let key = signed.then(|| SigningKey::from_bytes(&[7; 32]));
     deployment = deployment.with(Item::Identity(observer(key.as_ref())));
     let log = Arc::new(Log::open(folder, None)?);
-    let (now, clock) = SystemTimeClock.now();
+    let (now, clock) = BenchClock.now();
     closer_actors::found(&log, &deployment.founding, &Moment { now, clock }).await?;
     let memory = Memory::default();
     let ports = Ports {
-        clock: Arc::new(SystemTimeClock),
+        clock: Arc::new(BenchClock),
         ids: Arc::new(Counter::default()),
         operations: Arc::new(memory.clone()),
         observer: Arc::new(memory),
@@ -292,7 +292,7 @@ impl Space {
             .disclosure(&services::intake_disclosure("feed"))
             .context("the feed is registered")?
             .clone();
-        let (now, _) = SystemTimeClock.now();
+        let (now, _) = BenchClock.now();
         Ok(Payload::seal(Envelope {
             protocol_version: Key::from("closer-draft-4"),
             payload_id: PayloadId::new(format!("pl.event-{number}")),
@@ -532,7 +532,7 @@ async fn assessed(
     let work_id = episode.work.last().context("work")?;
     let result = result_of(&view.works.get(work_id).context("the work")?.body);
     let proposal = result.action_proposals.first().context("a proposal")?.clone();
-    let (now, _) = SystemTimeClock.now();
+    let (now, _) = BenchClock.now();
     let (worker, planner, assessor) = sessions;
     let answer = work::draft_result(&view, episode, &"worker".into(), work_id, result, &now)?;
     let result_id = answer.id().clone();

@@ -18,7 +18,7 @@ use closer_contracts::delta::{AdmissionPath, AuthorityKind, AuthorityRef, Change
 use closer_contracts::digest::Digest;
 use closer_contracts::fault::Fault;
 use closer_contracts::id::{ActorId, AdjudicationId, ArtifactId, DeltaId, Id, ObligationId, PayloadId, ReceiptId, SessionId, Text};
-use closer_contracts::item::RuleBody;
+use closer_contracts::item::{Appointment, Item, RuleBody};
 use closer_contracts::record::{Reads, StreamId};
 use closer_contracts::refs::{ArtifactRef, EvidenceSnapshot, ProducerRole, SubjectType, TypedRef, VersionedRef};
 use closer_contracts::refusal::{CheckKind, Denial, RefusalCode as Code};
@@ -118,11 +118,14 @@ fn other_phase_offered(view: &View, delta: &OnRecord<Delta>) -> Option<Denial> {
 
 /// An endorsement holds for the evidence it saw: newer evidence in a stream it read asks for a fresh one (C9).
 fn stale_snapshot(view: &View, endorsement: &Adjudication) -> Option<Denial> {
-    endorsement.evidence_snapshot.refs.iter().find_map(|cited| {
+    let snapshot = &endorsement.evidence_snapshot.refs;
+    snapshot.iter().find_map(|cited| {
         let id = closer_contracts::id::EvidenceId::new(cited.id.as_str());
         let binding = &view.evidence.get(&id)?.body.target_binding;
-        let (newest, newest_id) = view.observed.get(&binding.observation_sequence_ref)?;
-        branch!("commit.snapshot_outdated", *newest > binding.observation_version).then(|| {
+        let (_, newest_id) = view.observed.get(&binding.observation_sequence_ref)?;
+        // An older observation beside the newest of its stream is no ignorance.
+        let seen = snapshot.iter().any(|other| other.id.as_str() == newest_id.as_str());
+        branch!("commit.snapshot_outdated", !seen).then(|| {
             let reason = "newer evidence has come since the delta was endorsed";
             Denial::new(Code::StaleVersion, CheckKind::Support, reason).of(newest_id)
         })
@@ -136,16 +139,12 @@ pub(crate) fn derivation(
     endorsement: Option<&Adjudication>,
     now: closer_contracts::Timestamp,
 ) -> Derivation {
-    let in_effect = |declaration: &closer_contracts::audit::Declaration| {
-        let period = &declaration.effective_period;
-        period.from <= now && period.to.as_ref().is_none_or(|to| *to > now)
-    };
     let declarations = view.declarations.values();
     let mut origins: Vec<ArtifactRef> =
-        declarations.filter(|(_, declaration)| branch!("commit.declaration_in_effect", in_effect(declaration))).map(|(r, _)| r.clone()).collect();
+        declarations.filter(|(_, declaration)| branch!("commit.declaration_in_effect", in_effect(declaration, &now))).map(|(r, _)| r.clone()).collect();
     origins.extend(view.genesis.clone());
     origins.extend(view.commits.values().filter_map(|committed| committed.receipt_ref.clone()));
-    let authorities = delta.required_authority_refs.iter().filter(|authority| authority_holds(view, delta, authority));
+    let authorities = delta.required_authority_refs.iter().filter(|authority| authority_holds(view, delta, authority, &now));
     Derivation {
         authorities: authorities.map(|authority| authority.reference.clone()).collect(),
         closing: endorsement.map_or_else(Vec::new, |endorsement| closing(view, delta, endorsement)),
@@ -156,20 +155,42 @@ pub(crate) fn derivation(
 }
 
 /// Whether an authority that a delta cites is on record and covers a change of its kind (§5, CP-INV-02).
-fn authority_holds(view: &View, delta: &Delta, authority: &AuthorityRef) -> bool {
+fn authority_holds(view: &View, delta: &Delta, authority: &AuthorityRef, now: &closer_contracts::Timestamp) -> bool {
     match authority.kind {
-        AuthorityKind::Declaration => view.declarations.values().any(|(reference, _)| *reference == authority.reference),
+        AuthorityKind::Declaration => view.declarations.values().any(|(reference, declaration)| {
+            *reference == authority.reference && branch!("commit.authority_in_effect", in_effect(declaration, now))
+        }),
         AuthorityKind::UserDecision => view.decisions.values().flatten().any(|(reference, decision)| {
             let authorizes = decision.decision_type == closer_contracts::audit::DecisionType::ScopedAuthorization;
             *reference == authority.reference
                 && branch!("commit.decision_authorizes", authorizes)
                 && delta.changes.iter().all(|change| within_decision(view, decision, change))
         }),
-        AuthorityKind::Profile => view.state.profile().is_some_and(|profile| profile.profile_id.as_str() == authority.reference.id.as_str()),
-        AuthorityKind::Appointment | AuthorityKind::Instruction => {
-            view.state.appointment(&ActorId::new(authority.reference.id.as_str())).is_some()
+        AuthorityKind::Profile => {
+            let own = profile_authority(view).is_some_and(|profile| profile.reference == authority.reference);
+            own && delta.changes.iter().all(|change| branch!("commit.profile_predeclares", suspends_issuer(view, change)))
         }
+        AuthorityKind::Appointment => {
+            let appointed = view.state.appointment(&ActorId::new(authority.reference.id.as_str())).is_some();
+            let restricts = |change: &Change| change.class() == ChangeClass::Restrictive;
+            appointed && delta.changes.iter().all(|change| branch!("commit.appointment_only_restricts", restricts(change)))
+        }
+        // No instruction is recorded apart from a declaration or a decision.
+        AuthorityKind::Instruction => false,
     }
+}
+
+fn in_effect(declaration: &closer_contracts::audit::Declaration, now: &closer_contracts::Timestamp) -> bool {
+    let period = &declaration.effective_period;
+    period.from <= *now && period.to.as_ref().is_none_or(|to| to > now)
+}
+
+/// What the profile itself declares beforehand: an issuer beyond its limits makes no further broad restrictions (§7.2).
+fn suspends_issuer(view: &View, change: &Change) -> bool {
+    let Change::Revise { item, .. } = change else { return false };
+    let Item::Appointment(appointment) = &**item else { return false };
+    let held = view.state.appointment(&appointment.issuer);
+    held.is_some_and(|held| *appointment == Appointment { broad_suspended: true, ..held.clone() })
 }
 
 /// A grant made from a decision is never wider than what the packet asked for (DEC-65).

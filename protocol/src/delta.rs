@@ -61,11 +61,19 @@ pub fn relations(view: &View, episode: &Episode) -> BTreeMap<PropositionId, Vec<
             continue;
         }
         let evidence_id = closer_contracts::id::EvidenceId::new(adjudication.body.subject.id.as_str());
-        if let Some(relation) = view.evidence.get(&evidence_id).and_then(relation_of) {
+        let readback = view.evidence.get(&evidence_id).filter(|readback| is_newest(view, &readback.body));
+        if let Some(relation) = readback.and_then(relation_of) {
             found.entry(relation.proposition_id.clone()).or_default().push(relation);
         }
     }
     found
+}
+
+/// Whether nothing newer was observed in the same stream: what an earlier attempt left behind no longer bears on anything.
+fn is_newest(view: &View, evidence: &Evidence) -> bool {
+    let binding = &evidence.target_binding;
+    let newest = view.observed.get(&binding.observation_sequence_ref).map(|(number, _)| *number);
+    !branch!("delta.readback_superseded", newest.is_some_and(|newest| newest > binding.observation_version))
 }
 
 /// Drafts the episode's delta; `None` when nothing it found is supported well enough to change what is accepted.
@@ -202,7 +210,9 @@ fn rule_for(view: &View, obligation: &Obligation, proposition: &PropositionId) -
 fn accepted(view: &View, claim: ProposedClaim, relations: Vec<EvidenceRelation>, rule_ref: VersionedRef) -> Change {
     let id = &claim.proposition.proposition_id;
     let before = view.state.claims_on(id).next();
-    let exceptions = before.and_then(|accepted| accepted.item.as_claim()).map_or_else(Vec::new, |claim| claim.exceptions.clone());
+    let known = before.and_then(|accepted| accepted.item.as_claim());
+    let excepted = known.filter(|claim| branch!("delta.exceptions_kept", !claim.exceptions.is_empty()));
+    let exceptions = excepted.map_or_else(Vec::new, |claim| claim.exceptions.clone());
     let mut limitations: Vec<Text> = relations.iter().flat_map(|relation| relation.limitations.clone()).collect();
     limitations.sort();
     limitations.dedup();

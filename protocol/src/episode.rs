@@ -24,6 +24,8 @@ use closer_contracts::work::{ActionProposal, WorkResult};
 pub const ASSESSMENTS_MAX: usize = 8;
 /// How often an attempt is read back before its episode stops and leaves it to be reconciled.
 pub const READBACKS_MAX: usize = 5;
+/// How often an action is attempted in one episode, where the target shows that it had no effect before.
+pub const ATTEMPTS_MAX: usize = 3;
 /// How often a delta is distilled anew because its parent has moved.
 pub const DELTAS_MAX: usize = 8;
 
@@ -238,7 +240,7 @@ pub fn next(view: &View, episode: &Episode, at: &Moment) -> Next {
             return next;
         }
     }
-    if bench::belongs_to_user(&result.body) {
+    if branch!("episode.judgment_is_the_users", bench::belongs_to_user(&result.body)) {
         return match episode.packets.is_empty() {
             true => Next::AskUser { result: result.payload.id().clone(), proposal: None },
             false => ending(EpisodeEnd::AwaitingUser, "a judgment of the user is awaited"),
@@ -356,7 +358,18 @@ fn next_after_dispatch(view: &View, episode: &Episode, attempt: &Attempt) -> Opt
     match judged {
         None => Some(Next::Judge { attempt_id, evidence_id: (*readback).clone() }),
         Some(judged) if judged.body.disposition == Disposition::Established => None,
-        Some(_) => Some(ending(EpisodeEnd::NothingToDo, "the attempt did not establish its postcondition")),
+        Some(_) => Some(try_again(view, episode, attempt)),
+    }
+}
+
+/// Another attempt at an action whose target shows that there was no effect, under the same key; the monitor says whether
+/// it may be (§8.2).
+fn try_again(view: &View, episode: &Episode, attempt: &Attempt) -> Next {
+    let made = attempts(view, episode).filter(|made| made.intent.logical_digest == attempt.intent.logical_digest).count();
+    let absent = attempt.status == AttemptStatus::NoEffectConfirmed;
+    match branch!("episode.absent_effect_tried_again", absent && made < ATTEMPTS_MAX) {
+        true => Next::Again { earlier: PayloadId::new(attempt.intent.action_ref.id.as_str()), attempt: made + 1 },
+        false => ending(EpisodeEnd::NothingToDo, "the attempt did not establish its postcondition"),
     }
 }
 

@@ -8,9 +8,10 @@ use crate::services::{self, Lineage};
 use crate::timers::{self, Due};
 use crate::view::View;
 use crate::{episode, streams, urgent};
+use closer_contracts::branch;
 use closer_contracts::delta::Change;
 use closer_contracts::fault::Fault;
-use closer_contracts::id::{DeltaId, ObligationId, ReentryId, Text};
+use closer_contracts::id::{ActorId, DeltaId, ObligationId, ReentryId, Text};
 use closer_contracts::obligation::TriggerGap;
 use closer_contracts::reentry::{Reentry, TimeReached, TypedPredicate};
 use closer_contracts::refs::ProducerRole;
@@ -29,6 +30,7 @@ pub(crate) fn tick(deciding: &mut Deciding<'_>) -> Result<Reply, Fault> {
             Due::ReconciliationOverdue(version) => {
                 if let Some(notice) = timers::reconciliation_overdue(deciding.view, version) {
                     urgent::record_notice(deciding, notice)?;
+                    suspend_issuer(deciding, version)?;
                 }
             }
             Due::LeaseExpired(obligation_id) => fence(deciding, &obligation_id)?,
@@ -120,6 +122,16 @@ fn replace(
         },
     };
     commit::by_rule(deciding, routine).map(|_| ())
+}
+
+/// A missed review has the consequences of an exceeded limit: its issuer makes no further broad restrictions (§7.2).
+fn suspend_issuer(deciding: &mut Deciding<'_>, version: u64) -> Result<(), Fault> {
+    let receipt = deciding.view.commits.get(&version).and_then(|committed| committed.receipt.clone());
+    let issuer = receipt.and_then(|receipt| receipt.urgent_details.clone()).map(|details| details.restrictive_authority_ref);
+    match issuer {
+        Some(issuer) if branch!("tick.review_missed", true) => urgent::suspend_broad(deciding, &ActorId::new(issuer.as_str())),
+        Some(_) | None => Ok(()),
+    }
 }
 
 /// Fences an expired lease: the epoch rises and the coordinator answers for the obligation until somebody accepts (DEC-53).

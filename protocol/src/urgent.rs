@@ -14,7 +14,7 @@ use closer_contracts::delta::{AdmissionPath, AuthorityKind, AuthorityRef, Change
 use closer_contracts::digest::Digest;
 use closer_contracts::event::Event;
 use closer_contracts::id::{ActorId, ArtifactId, ConditionId, DeltaId, Id, Key, ObligationId, PayloadId, PropositionId, ReentryId, RestrictionId, Text};
-use closer_contracts::item::{AffectedScope, Appointment, Restriction, Standing};
+use closer_contracts::item::{AffectedScope, Appointment, Item, ItemKind, Restriction, Standing};
 use closer_contracts::obligation::{AssessmentStatus, Condition};
 use closer_contracts::profile::RestrictiveEvent;
 use closer_contracts::refs::{ActorRef, ArtifactRef, ProducerRole, TargetPattern, VersionedRef};
@@ -62,7 +62,18 @@ pub(crate) fn restrict(deciding: &mut Deciding<'_>, statement: &RestrictionState
     let subject: Id = Id::new(statement.statement_id.as_str());
     let appointment = match admissible(deciding, statement) {
         Ok(appointment) => appointment,
-        Err(denials) => return deciding.refuse(subject, None, denials),
+        Err(denials) => {
+            let told = |code: Code| denials.iter().any(|denial| denial.code == code);
+            let (beyond, suspended) = (told(Code::IssuerLimit), told(Code::IssuerSuspended));
+            let reply = deciding.refuse(subject, None, denials)?;
+            if branch!("urgent.handed_over", beyond || suspended) {
+                hand_over(deciding, statement)?;
+            }
+            if beyond {
+                sanction(deciding, &statement.issuer)?;
+            }
+            return Ok(reply);
+        }
     };
     if let Some(restriction) = in_force(deciding.view, statement) {
         let _ = restriction;
@@ -70,19 +81,89 @@ pub(crate) fn restrict(deciding: &mut Deciding<'_>, statement: &RestrictionState
         return Ok(Reply::Recorded(Vec::new()));
     }
     let statement_ref = deciding.batch.artifact(ArtifactBody::from(statement.clone()), vec![streams::refusals()])?;
-    let outstanding = outstanding_of(deciding.view, &appointment.issuer);
+    let full = is_full(deciding.view, &appointment, &statement.action.affected_scope());
     let reply = land(deciding, statement, &appointment, &statement_ref, auth_ref)?;
-    if branch!("urgent.limit_reached", outstanding >= appointment.outstanding_max as usize) {
-        escalate(deciding, &appointment, "the issuer has more outstanding cases than it may have")?;
+    if branch!("urgent.limit_reached", full) {
+        sanction(deciding, &appointment.issuer)?;
     }
     Ok(reply)
 }
 
-/// How many urgent commits of an issuer await reconciliation.
+/// What is on record of each urgent commit of an issuer that awaits reconciliation.
 #[must_use]
-pub fn outstanding_of(view: &View, issuer: &ActorId) -> usize {
+pub fn outstanding_of(view: &View, issuer: &ActorId) -> Vec<UrgentDetails> {
     let receipts = view.outstanding.keys().filter_map(|version| view.commits.get(version)?.receipt.clone());
-    receipts.filter(|receipt| receipt.urgent_details.as_ref().is_some_and(|details| details.restrictive_authority_ref.as_str() == issuer.as_str())).count()
+    let details = receipts.filter_map(|receipt| receipt.urgent_details.clone());
+    details.filter(|details| details.restrictive_authority_ref.as_str() == issuer.as_str()).collect()
+}
+
+/// Whether an issuer has as many outstanding cases as it may have, in all or on the target of this scope (§7.2).
+fn is_full(view: &View, appointment: &Appointment, scope: &AffectedScope) -> bool {
+    let outstanding = outstanding_of(view, &appointment.issuer);
+    let here = outstanding.iter().filter(|details| same_target(&details.affected_scope, scope)).count();
+    outstanding.len() >= appointment.outstanding_max as usize
+        || branch!("urgent.target_limit_reached", here >= appointment.outstanding_per_target_max as usize)
+}
+
+/// Whether two restrictions bear on one target.
+fn same_target(one: &AffectedScope, other: &AffectedScope) -> bool {
+    match (one, other) {
+        (AffectedScope::Target { targets: one, .. }, AffectedScope::Target { targets: other, .. }) => one.overlaps(other),
+        (
+            AffectedScope::Space {}
+            | AffectedScope::Operation { .. }
+            | AffectedScope::Target { .. }
+            | AffectedScope::Grant { .. }
+            | AffectedScope::Obligation { .. },
+            _,
+        ) => one == other,
+    }
+}
+
+/// A restriction that its issuer may not make is handed to the independent restrictive authority, which makes it under its
+/// own identity or declines (DEC-75, DEC-112).
+fn hand_over(deciding: &mut Deciding<'_>, statement: &RestrictionStatement) -> Result<(), Fault> {
+    let Some(profile) = deciding.view.state.profile() else { return Ok(()) };
+    let owner = Some(profile.restrictive_authority.clone());
+    deciding.batch.artifact(ArtifactBody::from(statement.clone()), vec![streams::refusals()])?;
+    let notice = Notice {
+        kind: NoticeKind::Escalation,
+        key: Key::new(format!("handed_over.{}", statement.statement_id)),
+        owner,
+        subjects: vec![Key::new(statement.statement_id.as_str()), Key::new(statement.issuer.as_str())],
+        text: intake::bounded(&format!("the issuer may not make this restriction; it is yours to make or to decline: {}", statement.reason)),
+    };
+    record_notice(deciding, notice)
+}
+
+/// Beyond a limit the independent owner is told once, and the issuer makes no further broad restrictions (§7.2).
+fn sanction(deciding: &mut Deciding<'_>, issuer: &ActorId) -> Result<(), Fault> {
+    let view = deciding.so_far()?;
+    let Some(appointment) = view.state.appointment(issuer) else { return Ok(()) };
+    escalate(deciding, appointment, "the issuer has more outstanding cases than it may have")?;
+    suspend_broad(deciding, issuer)
+}
+
+/// Suspends an issuer from further broad restrictions under the accepted profile, until an authorized commit says otherwise
+/// (§7.2, DEC-99). What it restricted stays in force.
+pub(crate) fn suspend_broad(deciding: &mut Deciding<'_>, issuer: &ActorId) -> Result<(), Fault> {
+    let view = deciding.so_far()?;
+    let replaces = view.state.item(ItemKind::Appointment, &issuer.into()).map(|accepted| accepted.digest);
+    let held = view.state.appointment(issuer).zip(replaces);
+    let (Some((appointment, replaces)), Some(authority)) = (held, commit::profile_authority(&view)) else { return Ok(()) };
+    let cases = outstanding_of(&view, issuer).into_iter().map(|details| details.reconciliation_obligation_id).collect::<Vec<_>>();
+    if branch!("urgent.suspended_before", appointment.broad_suspended) || cases.is_empty() {
+        return Ok(());
+    }
+    let item = Box::new(Item::Appointment(Appointment { broad_suspended: true, ..appointment.clone() }));
+    let routine = commit::Routine {
+        delta_id: DeltaId::new(crate::derived_id("suspend", &format!("{issuer}.{}", view.state.reference().version))),
+        changes: vec![Change::Revise { item, replaces }],
+        support_relations: Vec::new(),
+        authorities: vec![authority],
+        lineage: Lineage { parents: Vec::new(), obligation_ids: cases, episode_id: None, causation_event_id: None, budget_ref: None },
+    };
+    commit::by_rule(deciding, routine).map(drop)
 }
 
 fn admissible(deciding: &Deciding<'_>, statement: &RestrictionStatement) -> Result<Appointment, Vec<Denial>> {
@@ -109,8 +190,7 @@ fn admissible(deciding: &Deciding<'_>, statement: &RestrictionStatement) -> Resu
     if branch!("urgent.issuer_suspended", broad && appointment.broad_suspended) {
         denials.push(deny(Code::IssuerSuspended, "the issuer may not make further broad restrictions"));
     }
-    let full = outstanding_of(view, &statement.issuer) >= appointment.outstanding_max as usize;
-    if branch!("urgent.broad_beyond_limit", broad && full) {
+    if branch!("urgent.broad_beyond_limit", broad && is_full(view, appointment, &scope)) {
         denials.push(deny(Code::IssuerLimit, "the issuer has as many outstanding cases as it may have"));
     }
     match denials.is_empty() {

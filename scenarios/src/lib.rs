@@ -4,6 +4,7 @@
 //! in-memory log and a simulated [`World`], one step at a time, with a clock that moves only when it is told to. Nothing
 //! here decides anything about the protocol.
 
+pub mod catalog;
 pub mod founding;
 pub mod memory;
 pub mod space;

@@ -7,11 +7,15 @@ mod voices;
 use crate::founding::{BEGINNING, Deployment};
 use crate::memory::MemoryLog;
 use crate::world::World;
-use closer_contracts::auth::{Accepted, Authenticated, Credential, Session, Sessions, SigningScope, Subject, authenticate};
+use closer_contracts::auth::{
+    Accepted, Authenticated, Credential, Session, Sessions, SigningScope, Subject, authenticate,
+};
 use closer_contracts::canonical;
 use closer_contracts::id::{ActorId, EpisodeId, ObligationId, SessionId};
 use closer_contracts::item::Mechanism;
-use closer_contracts::record::{Appended, Conflict, Cursor, CustodyClass, Epoch, FencedAppend, Lane, Link, Reads, Record, RecordKind};
+use closer_contracts::record::{
+    Appended, Conflict, Cursor, CustodyClass, Epoch, FencedAppend, Lane, Link, Reads, Record, RecordKind,
+};
 use closer_contracts::refs::ActorRef;
 use closer_contracts::refusal::{Denial, RefusalCode};
 use closer_contracts::time::Timestamp;
@@ -59,7 +63,10 @@ pub struct Space {
 
 impl std::fmt::Debug for Space {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("Space").field("now", &self.now).field("records", &self.log.records().len()).finish_non_exhaustive()
+        f.debug_struct("Space")
+            .field("now", &self.now)
+            .field("records", &self.log.records().len())
+            .finish_non_exhaustive()
     }
 }
 
@@ -117,7 +124,10 @@ impl Space {
     /// The moment now.
     #[must_use]
     pub fn moment(&self) -> Moment {
-        Moment { now: self.now.clone(), clock: self.clock }
+        Moment {
+            now: self.now.clone(),
+            clock: self.clock,
+        }
     }
 
     /// The view.
@@ -143,7 +153,10 @@ impl Space {
     /// # Errors
     /// A record that this version cannot read.
     pub fn entries(&self) -> Result<Vec<(String, Entry)>, Broken> {
-        self.records().iter().map(|record| Ok((record.id.clone(), Entry::read(record)?))).collect()
+        self.records()
+            .iter()
+            .map(|record| Ok((record.id.clone(), Entry::read(record)?)))
+            .collect()
     }
 
     /// Moves the clock and lets what is due happen.
@@ -186,19 +199,44 @@ impl Space {
         let effects = std::mem::take(&mut self.effects);
         let mut performed = Vec::new();
         for effect in effects {
-            let Effect::Perform { admission, order, restriction_cursor } = effect else {
+            let Effect::Perform {
+                admission,
+                order,
+                restriction_cursor,
+            } = effect
+            else {
                 self.effects.push(effect);
                 continue;
             };
-            let appended = Appended { epoch: Epoch(1), first: Cursor(1), last: Cursor(1) };
-            let permit = release(admission, Durable { record: appended.last, epoch: appended.epoch, restriction_cursor });
+            let appended = Appended {
+                epoch: Epoch(1),
+                first: Cursor(1),
+                last: Cursor(1),
+            };
+            let permit = release(
+                admission,
+                Durable {
+                    record: appended.last,
+                    epoch: appended.epoch,
+                    restriction_cursor,
+                },
+            );
             let attempt_id = permit.attempt_id().clone();
-            let last = LastCheck { now: &self.now, restriction_cursor: self.view().restrictions_decided, epoch: Epoch(1) };
+            let last = LastCheck {
+                now: &self.now,
+                restriction_cursor: self.view().restrictions_decided,
+                epoch: Epoch(1),
+            };
             let answer = match permit.check(last) {
                 Ok(_permit) => self.world.perform(&order.action, &self.now),
-                Err(not_sent) => Performed::NotSent { reason: not_sent.as_str().into() },
+                Err(not_sent) => Performed::NotSent {
+                    reason: not_sent.as_str().into(),
+                },
             };
-            performed.push(Input::Performed { attempt_id, performed: answer });
+            performed.push(Input::Performed {
+                attempt_id,
+                performed: answer,
+            });
         }
         for input in performed {
             self.submit(input)?;
@@ -223,7 +261,10 @@ impl Space {
     /// See [`Broken`].
     pub fn transfer(&mut self, obligation: &str, owner: &str, lease_expiry: Option<Timestamp>) -> Result<u64, Broken> {
         let obligation_id = ObligationId::from(obligation);
-        let held = self.view().ownership(&obligation_id).ok_or_else(|| Broken::Stuck(format!("no obligation {obligation_id}")))?;
+        let held = self
+            .view()
+            .ownership(&obligation_id)
+            .ok_or_else(|| Broken::Stuck(format!("no obligation {obligation_id}")))?;
         let transfer = OwnershipEntry {
             obligation_id: obligation_id.clone(),
             epoch: held.epoch + 1,
@@ -244,7 +285,11 @@ impl Space {
             body_digest: Digest::of(&body),
             body: Some(body.into()),
         };
-        let append = FencedAppend { lane: Lane::Ordinary, guards: Vec::new(), records: vec![record] };
+        let append = FencedAppend {
+            lane: Lane::Ordinary,
+            guards: Vec::new(),
+            records: vec![record],
+        };
         self.log.append(append).map_err(Broken::Conflict)?;
         self.sequence = Sequence::new(self.replay()?);
         Ok(epoch)
@@ -283,9 +328,18 @@ impl Space {
             }
         }
         let mechanisms = [Mechanism::Session];
-        let accepted = Accepted { mechanisms: &mechanisms, sessions: &self.sessions };
+        let accepted = Accepted {
+            mechanisms: &mechanisms,
+            sessions: &self.sessions,
+        };
         let credential = self.handles.get(&actor).map_or(Credential::None, Credential::Session);
-        authenticate(accepted, self.sequence.view().state.identity(&actor), subject, credential, &self.now)
+        authenticate(
+            accepted,
+            self.sequence.view().state.identity(&actor),
+            subject,
+            credential,
+            &self.now,
+        )
     }
 
     /// Authenticates and submits a payload.
@@ -304,14 +358,23 @@ impl Space {
     pub fn submission(&mut self, payload: Payload) -> Result<Submission<Payload>, Broken> {
         let auth = self.authenticate(&Subject::payload(&payload))?;
         let producer = payload.envelope().producer.clone();
-        Ok(Submission { content: Arc::new(payload), producer, auth })
+        Ok(Submission {
+            content: Arc::new(payload),
+            producer,
+            auth,
+        })
     }
 
     /// Authenticates and submits an artifact.
     ///
     /// # Errors
     /// See [`Broken`].
-    pub fn submit_artifact(&mut self, body: impl Into<ArtifactBody>, producer: ActorRef, scope: SigningScope) -> Result<Reply, Broken> {
+    pub fn submit_artifact(
+        &mut self,
+        body: impl Into<ArtifactBody>,
+        producer: ActorRef,
+        scope: SigningScope,
+    ) -> Result<Reply, Broken> {
         let body = body.into();
         let digest = body.digest()?;
         let subject = Subject {
@@ -322,7 +385,11 @@ impl Space {
             role: Some(producer.role),
         };
         let auth = self.authenticate(&subject)?;
-        self.submit(Input::Artifact(Submission { content: Arc::new(body), producer, auth }))
+        self.submit(Input::Artifact(Submission {
+            content: Arc::new(body),
+            producer,
+            auth,
+        }))
     }
 
     /// The codes of every refusal on record, in order.
@@ -333,7 +400,13 @@ impl Space {
         let entries = self.entries()?;
         Ok(entries
             .into_iter()
-            .filter_map(|(_, entry)| if let Entry::Refusal(refusal) = entry { Some(refusal.code) } else { None })
+            .filter_map(|(_, entry)| {
+                if let Entry::Refusal(refusal) = entry {
+                    Some(refusal.code)
+                } else {
+                    None
+                }
+            })
             .collect())
     }
 

@@ -5,8 +5,8 @@ use crate::space::Answer;
 use closer_contracts::id::{EvidenceId, ObservationStreamId, PropositionId};
 use closer_contracts::refs::Plain;
 use closer_contracts::work::{
-    ActionProposal, Comparison, EvidenceRelation, Expectation, Need, Postcondition, ReferenceStatus, Relation, ScopeMatch,
-    TargetVersion, Unresolved, ValidAt, Work, WorkResult,
+    ActionProposal, Comparison, EvidenceRelation, Expectation, Need, Postcondition, ReferenceStatus, Relation,
+    ScopeMatch, TargetVersion, Unresolved, ValidAt, Work, WorkResult,
 };
 use closer_protocol::View;
 use serde_json::json;
@@ -69,20 +69,78 @@ pub fn relation(view: &View, proposition: &str, evidence: &EvidenceId, relation:
 
 /// Proposes to change the plan; the work's first subject is the proposition it would establish.
 #[must_use]
-pub fn proposes(plan: &'static str) -> Answer {
+pub fn proposes(plan: impl Into<String>) -> Answer {
+    let plan = plan.into();
     Box::new(move |work, _| {
-        let proposition = work.question.subject_refs.first().map_or("p", |id| id.as_str()).to_owned();
-        WorkResult { action_proposals: vec![proposal(&proposition, plan)], ..nothing(work) }
+        let proposition = work
+            .question
+            .subject_refs
+            .first()
+            .map_or("p", |id| id.as_str())
+            .to_owned();
+        WorkResult {
+            action_proposals: vec![proposal(&proposition, &plan)],
+            ..nothing(work)
+        }
     })
 }
 
 /// As [`proposes`], resting on every evidence item on record as support.
 #[must_use]
-pub fn proposes_on_evidence(plan: &'static str) -> Answer {
+pub fn proposes_on_evidence(plan: impl Into<String>) -> Answer {
+    let plan = plan.into();
     Box::new(move |work, view| {
-        let proposition = work.question.subject_refs.first().map_or("p", |id| id.as_str()).to_owned();
-        let assessments = view.evidence.keys().map(|id| relation(view, &proposition, id, Relation::Supports)).collect();
-        WorkResult { action_proposals: vec![proposal(&proposition, plan)], assessments, ..nothing(work) }
+        let proposition = work
+            .question
+            .subject_refs
+            .first()
+            .map_or("p", |id| id.as_str())
+            .to_owned();
+        let assessments = view
+            .evidence
+            .keys()
+            .map(|id| relation(view, &proposition, id, Relation::Supports))
+            .collect();
+        WorkResult {
+            action_proposals: vec![proposal(&proposition, &plan)],
+            assessments,
+            ..nothing(work)
+        }
+    })
+}
+
+/// Says of every evidence item on record how it is related to the work's first subject.
+#[must_use]
+pub fn relates(how: Relation) -> Answer {
+    Box::new(move |work, view| {
+        let proposition = work
+            .question
+            .subject_refs
+            .first()
+            .map_or("p", |id| id.as_str())
+            .to_owned();
+        let assessments = view
+            .evidence
+            .keys()
+            .map(|id| relation(view, &proposition, id, how))
+            .collect();
+        WorkResult {
+            assessments,
+            ..nothing(work)
+        }
+    })
+}
+
+/// As [`relates`] in support, but quoting a place in the stream that the evidence does not stand at.
+#[must_use]
+pub fn misquotes() -> Answer {
+    let mut supports = relates(Relation::Supports);
+    Box::new(move |work, view| {
+        let mut answer = supports(work, view);
+        for assessment in &mut answer.assessments {
+            assessment.valid_at.observation_version += 1;
+        }
+        answer
     })
 }
 
@@ -90,8 +148,20 @@ pub fn proposes_on_evidence(plan: &'static str) -> Answer {
 #[must_use]
 pub fn leaves_open(need: Need) -> Answer {
     Box::new(move |work, _| {
-        let subject = work.question.subject_refs.first().cloned().unwrap_or_else(|| "p".into());
-        let open = Unresolved { subject, need, text: "Is a slower service acceptable?".into() };
-        WorkResult { unresolved: vec![open], ..nothing(work) }
+        let subject = work
+            .question
+            .subject_refs
+            .first()
+            .cloned()
+            .unwrap_or_else(|| "p".into());
+        let open = Unresolved {
+            subject,
+            need,
+            text: "Is a slower service acceptable?".into(),
+        };
+        WorkResult {
+            unresolved: vec![open],
+            ..nothing(work)
+        }
     })
 }

@@ -4,35 +4,36 @@ use closer_contracts::action::Action;
 use closer_contracts::id::{Key, Text};
 use closer_contracts::refs::{Plain, Target, TypedValue};
 use closer_contracts::time::Timestamp;
+use closer_contracts::word_enum;
 use closer_contracts::work::TargetVersion;
 use closer_protocol::port::{Observed, Performed};
 use serde_json::{Map, Value};
 use std::collections::BTreeMap;
 
-/// How the world answers the next effects and observations.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub enum Mode {
-    /// Effects take place and are answered.
-    #[default]
-    Normal,
-    /// Effects take place and the answer is lost.
-    AppliedUnanswered,
-    /// Effects do not take place and the answer is lost.
-    LostUnanswered,
-    /// Effects are answered as successful and do not take place.
-    AnsweredNotApplied,
-    /// Effects do not leave.
-    NotSent,
-    /// Observations show what the target was before the last effect.
-    Stale,
-    /// Observations come from another account.
-    WrongAccount,
-    /// Targets cannot be looked at.
-    Unavailable,
+word_enum! {
+    /// How the world answers the next effects and observations.
+    pub enum Mode {
+        /// Effects take place and are answered.
+        Normal = "normal",
+        /// Effects take place and the answer is lost.
+        AppliedUnanswered = "applied_unanswered",
+        /// Effects do not take place and the answer is lost.
+        LostUnanswered = "lost_unanswered",
+        /// Effects are answered as successful and do not take place.
+        AnsweredNotApplied = "answered_not_applied",
+        /// Effects do not leave.
+        NotSent = "not_sent",
+        /// Observations show what the target was before the last effect.
+        Stale = "stale",
+        /// Observations come from another account.
+        WrongAccount = "wrong_account",
+        /// Targets cannot be looked at.
+        Unavailable = "unavailable",
+    }
 }
 
 /// Targets by what they are, with their fields, and how often each was really changed.
-#[derive(Debug, Clone, Default)]
+#[derive(Debug, Clone)]
 pub struct World {
     targets: BTreeMap<Target, Map<String, Value>>,
     before: BTreeMap<Target, Map<String, Value>>,
@@ -43,10 +44,25 @@ pub struct World {
     pub observe_mode: Mode,
 }
 
+impl Default for World {
+    fn default() -> Self {
+        Self {
+            targets: BTreeMap::new(),
+            before: BTreeMap::new(),
+            effects: Vec::new(),
+            effect_mode: Mode::Normal,
+            observe_mode: Mode::Normal,
+        }
+    }
+}
+
 impl World {
     /// Sets a field of a target, as somebody else would.
     pub fn set(&mut self, target: &Target, field: &str, value: impl Into<Value>) {
-        self.targets.entry(target.clone()).or_default().insert(field.to_owned(), value.into());
+        self.targets
+            .entry(target.clone())
+            .or_default()
+            .insert(field.to_owned(), value.into());
     }
 
     /// The field of a target.
@@ -62,7 +78,10 @@ impl World {
     }
 
     fn apply(&mut self, action: &Action) {
-        self.before.insert(action.target.clone(), self.targets.get(&action.target).cloned().unwrap_or_default());
+        self.before.insert(
+            action.target.clone(),
+            self.targets.get(&action.target).cloned().unwrap_or_default(),
+        );
         let fields = self.targets.entry(action.target.clone()).or_default();
         for (name, value) in &action.parameters {
             fields.insert(name.to_string(), value.0.clone());
@@ -77,7 +96,10 @@ impl World {
             responded_at: now.clone(),
             response: Plain(Value::String("done".into())),
         };
-        let unknown = |now: &Timestamp| Performed::Unknown { sent_at: now.clone(), reason: Text::from("the answer was lost") };
+        let unknown = |now: &Timestamp| Performed::Unknown {
+            sent_at: now.clone(),
+            reason: Text::from("the answer was lost"),
+        };
         match self.effect_mode {
             Mode::AppliedUnanswered => {
                 self.apply(action);
@@ -85,7 +107,9 @@ impl World {
             }
             Mode::LostUnanswered => unknown(now),
             Mode::AnsweredNotApplied => responded(now),
-            Mode::NotSent => Performed::NotSent { reason: Text::from("the connection was refused") },
+            Mode::NotSent => Performed::NotSent {
+                reason: Text::from("the connection was refused"),
+            },
             Mode::Normal | Mode::Stale | Mode::WrongAccount | Mode::Unavailable => {
                 self.apply(action);
                 responded(now)
@@ -99,16 +123,21 @@ impl World {
         let mut seen = target.clone();
         let fields = match self.observe_mode {
             Mode::Unavailable => {
-                return Observed::Unavailable { observed_at: now.clone(), reason: Text::from("the target does not answer") };
+                return Observed::Unavailable {
+                    observed_at: now.clone(),
+                    reason: Text::from("the target does not answer"),
+                };
             }
             Mode::Stale => self.before.get(target).or_else(|| self.targets.get(target)),
             Mode::WrongAccount => {
                 seen.account = Key::from("another-account");
                 self.targets.get(target)
             }
-            Mode::Normal | Mode::AppliedUnanswered | Mode::LostUnanswered | Mode::AnsweredNotApplied | Mode::NotSent => {
-                self.targets.get(target)
-            }
+            Mode::Normal
+            | Mode::AppliedUnanswered
+            | Mode::LostUnanswered
+            | Mode::AnsweredNotApplied
+            | Mode::NotSent => self.targets.get(target),
         };
         Observed::Seen {
             target: seen,

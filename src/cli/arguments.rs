@@ -12,17 +12,28 @@ const FILE_BYTES_MAX: u64 = 4 << 20;
 
 /// Keeps obligations until they are closed by an adjudicated commit, and tells why.
 #[derive(Debug, Parser)]
-#[command(name = "closer", version, max_term_width = 110, after_help = "\
+#[command(
+    name = "closer",
+    version,
+    max_term_width = 110,
+    after_help = "\
 Examples:
   closer run examples/certificate-renewal            run to rest; stops where a person has to decide
   closer -C examples/certificate-renewal bench list  what waits for an answer
   closer -C examples/certificate-renewal obligation why obligation.mail
 
 Exit codes: 0 done, 1 failed, 2 wrong call, 3 refused, 4 not found, 5 corruption, 6 a person has to answer,
-7 the running process does not answer, 8 at rest with open obligations. docs/cli.md has the details.")]
+7 the running process does not answer, 8 at rest with open obligations. docs/cli.md has the details."
+)]
 pub(super) struct Arguments {
     /// The deployment's folder, with its closer.toml.
-    #[arg(short = 'C', long = "deployment", global = true, default_value = ".", value_name = "DIR")]
+    #[arg(
+        short = 'C',
+        long = "deployment",
+        global = true,
+        default_value = ".",
+        value_name = "DIR"
+    )]
     pub(super) directory: PathBuf,
     /// Answer in JSON, one value on stdout.
     #[arg(long, global = true)]
@@ -280,8 +291,8 @@ pub(super) enum Keys {
     #[command(after_help = "Example:\n  closer keys rotate issuer.security PUBLIC-KEY --scope EVENT")]
     Rotate {
         /// Whose.
-        #[arg(value_parser = identity)]
-        identity: ActorId,
+        #[arg(value_name = "IDENTITY", value_parser = identity)]
+        whose: ActorId,
         /// The public key, as `keys new` prints it.
         public_key: String,
         /// What it may sign, such as EVENT or USER_DECISION; may be repeated.
@@ -328,13 +339,21 @@ impl Verb {
     pub(super) fn request(self) -> Result<Request, String> {
         Ok(match self {
             Self::Obligation(Obligation::List { all }) => Request::ObligationList { all },
-            Self::Obligation(Obligation::Show { id }) => Request::ObligationShow { obligation_id: id.into() },
-            Self::Obligation(Obligation::Trace { id }) => Request::ObligationTrace { obligation_id: id.into() },
-            Self::Obligation(Obligation::Why { id }) => Request::ObligationWhy { obligation_id: id.into() },
-            Self::Reentry(Reentry::List { obligation }) => {
-                Request::ReentryList { obligation_id: obligation.map(Into::into) }
-            }
-            Self::Reentry(Reentry::Register { file }) => Request::ReentryRegister { reentry: value_of(&file)? },
+            Self::Obligation(Obligation::Show { id }) => Request::ObligationShow {
+                obligation_id: id.into(),
+            },
+            Self::Obligation(Obligation::Trace { id }) => Request::ObligationTrace {
+                obligation_id: id.into(),
+            },
+            Self::Obligation(Obligation::Why { id }) => Request::ObligationWhy {
+                obligation_id: id.into(),
+            },
+            Self::Reentry(Reentry::List { obligation }) => Request::ReentryList {
+                obligation_id: obligation.map(Into::into),
+            },
+            Self::Reentry(Reentry::Register { file }) => Request::ReentryRegister {
+                reentry: value_of(&file)?,
+            },
             Self::Reentry(Reentry::Test { file, json_text }) => Request::ReentryTest {
                 predicate: match (file, json_text) {
                     (Some(file), _) => value_of(&file)?,
@@ -344,7 +363,10 @@ impl Verb {
             },
             Self::Bench(Bench::List { all }) => Request::BenchList { all },
             Self::Bench(Bench::Show { id }) => Request::BenchShow { decision_id: id.into() },
-            Self::Bench(Bench::Decide { id, option }) => Request::BenchDecide { decision_id: id.into(), option },
+            Self::Bench(Bench::Decide { id, option }) => Request::BenchDecide {
+                decision_id: id.into(),
+                option,
+            },
             Self::Event(event) => event.request()?,
             Self::Restrict(restrict) => Request::Restrict(restrict.draft()),
             Self::Receipt(Receipt::Show { receipt }) => Request::ReceiptShow { receipt },
@@ -352,14 +374,28 @@ impl Verb {
             Self::Rebuild => Request::Rebuild,
             Self::Backup { destination } => {
                 let absolute = std::path::absolute(&destination).map_err(|error| error.to_string())?;
-                Request::Backup { destination: absolute.to_string_lossy().into_owned() }
+                Request::Backup {
+                    destination: absolute.to_string_lossy().into_owned(),
+                }
             }
             Self::Keys(Keys::List) => Request::KeysList,
-            Self::Keys(Keys::Rotate { identity, public_key, scopes }) => {
-                Request::KeysRotate { identity, public_key, signing_scope: scopes }
-            }
-            Self::Keys(Keys::Revoke { key_id, compromised }) => Request::KeysRevoke { key_id: key_id.into(), compromised },
-            Self::Init { .. } | Self::Run(_) | Self::Restore { .. } | Self::Keys(Keys::New { .. } | Keys::Sign { .. }) => {
+            Self::Keys(Keys::Rotate {
+                whose,
+                public_key,
+                scopes,
+            }) => Request::KeysRotate {
+                identity: whose,
+                public_key,
+                signing_scope: scopes,
+            },
+            Self::Keys(Keys::Revoke { key_id, compromised }) => Request::KeysRevoke {
+                key_id: key_id.into(),
+                compromised,
+            },
+            Self::Init { .. }
+            | Self::Run(_)
+            | Self::Restore { .. }
+            | Self::Keys(Keys::New { .. } | Keys::Sign { .. }) => {
                 return Err("this verb asks no space".to_owned());
             }
         })
@@ -368,11 +404,24 @@ impl Verb {
 
 impl Event {
     fn request(self) -> Result<Request, String> {
-        let Self::Send { source, entity, change, evidence, key, file, key_id, signature } = self;
+        let Self::Send {
+            source,
+            entity,
+            change,
+            evidence,
+            key,
+            file,
+            key_id,
+            signature,
+        } = self;
         if let Some(file) = file {
             // A text file ends with a line break; canonical JSON does not.
             let payload = text_of(&file)?.trim_end_matches('\n').to_owned();
-            return Ok(Request::PayloadSend { payload, key_id: key_id.map(Into::into), signature: signature.map(Into::into) });
+            return Ok(Request::PayloadSend {
+                payload,
+                key_id: key_id.map(Into::into),
+                signature: signature.map(Into::into),
+            });
         }
         let (Some(source), Some(entity), Some(change)) = (source, entity, change) else {
             return Err("an event has a source, an entity and a kind of change".to_owned());
@@ -391,9 +440,11 @@ impl Restrict {
     fn draft(self) -> RestrictDraft {
         let mut words = self.target.into_iter();
         let targets = match (words.next(), words.next(), words.next()) {
-            (Some(r#type), Some(account), Some(address)) => {
-                Some(TargetPattern { r#type: r#type.into(), account: account.into(), address: address.into() })
-            }
+            (Some(r#type), Some(account), Some(address)) => Some(TargetPattern {
+                r#type: r#type.into(),
+                account: account.into(),
+                address: address.into(),
+            }),
             _ => None,
         };
         RestrictDraft {

@@ -26,7 +26,10 @@ pub(super) async fn init(directory: &Path, talk: Talk) -> Result<Exit, Error> {
         "store": deployment.store, "profile": founding.profile.profile_id, "items": founding.items.len(),
         "obligations": founding.obligations.iter().map(|(obligation, _)| &obligation.obligation_id).collect::<Vec<_>>(),
     });
-    let text = founding.obligations.iter().map(|(obligation, _)| format!("{}  {}", obligation.obligation_id, obligation.gap.text));
+    let text = founding
+        .obligations
+        .iter()
+        .map(|(obligation, _)| format!("{}  {}", obligation.obligation_id, obligation.gap.text));
     Ok(talk.tell(&Answer::done(data, text.collect())))
 }
 
@@ -35,6 +38,13 @@ pub(super) fn restore(backup: &Path, destination: &Path, talk: Talk) -> Result<E
     let manifest = closer_store::restore(backup, destination, &mut |bytes| copying.set_position(bytes))?;
     copying.finish_and_clear();
     let bytes: u64 = manifest.files.iter().map(|file| file.bytes).sum();
-    let text = format!("{} files, {bytes} bytes in {}", manifest.files.len(), destination.display());
-    Ok(talk.tell(&Answer::done(json!({ "destination": destination, "manifest": manifest }), vec![text])))
+    let text = format!(
+        "{} files, {bytes} bytes in {}",
+        manifest.files.len(),
+        destination.display()
+    );
+    Ok(talk.tell(&Answer::done(
+        json!({ "destination": destination, "manifest": manifest }),
+        vec![text],
+    )))
 }

@@ -44,19 +44,17 @@ impl Talk {
 
     /// Tells why something failed.
     pub(super) fn failed(self, error: &Error) -> Exit {
-        let exit = match error {
-            Error::Unreachable { .. } => Exit::Unreachable,
-            Error::Deployment(misfit) => {
-                if self.json {
-                    self.put(&misfit_data(misfit).to_string());
-                }
-                self.say(&format!("error: {misfit}"));
-                return Exit::Error;
-            }
-            _ => Exit::from(&Answer::failed(error)),
+        let exit = match matches!(error, Error::Unreachable { .. }) {
+            true => Exit::Unreachable,
+            false => Exit::from(&Answer::failed(error)),
+        };
+        let data = if let Error::Deployment(misfit) = error {
+            misfit_data(misfit)
+        } else {
+            json!({ "error": error.to_string() })
         };
         if self.json {
-            self.put(&json!({ "error": error.to_string() }).to_string());
+            self.put(&data.to_string());
         }
         let mut line = format!("error: {error}");
         let mut cause = std::error::Error::source(error);
@@ -83,10 +81,19 @@ fn write_line(mut to: impl Write, line: &str) {
 }
 
 /// Asks the space of a deployment: whoever holds it, or the store itself where nobody does.
-pub(super) async fn ask(directory: &Path, identity: Option<ActorId>, request: Request, talk: Talk) -> Result<Exit, Error> {
+pub(super) async fn ask(
+    directory: &Path,
+    identity: Option<ActorId>,
+    request: Request,
+    talk: Talk,
+) -> Result<Exit, Error> {
     let store = Deployment::store_of(directory)?;
     if !is_founded(&store) {
-        let text = format!("there is no space in {} yet; begin with: closer init {}", store.display(), directory.display());
+        let text = format!(
+            "there is no space in {} yet; begin with: closer init {}",
+            store.display(),
+            directory.display()
+        );
         return Ok(talk.tell(&Answer::absent(text)));
     }
     let answer = match at_rest(&store, identity.clone(), request.clone()).await {
@@ -104,36 +111,32 @@ pub(super) async fn ask(directory: &Path, identity: Option<ActorId>, request: Re
 
 /// Answers from a store that nobody holds.
 async fn at_rest(store: &Path, identity: Option<ActorId>, request: Request) -> Result<Answer, Error> {
-    match request {
-        Request::Verify => {
-            let log = Log::open(store, None)?;
-            let bar = progress::bar("segments");
-            let answer = request::verify(&log, None, &mut |at| progress::advance(&bar, at.segments, at.segments_total))?;
-            bar.finish_and_clear();
-            Ok(answer)
-        }
-        Request::Rebuild => {
-            let log = Log::open(store, None)?;
-            let bar = progress::bar("records");
-            let total = log.durable().0;
-            let answer = request::rebuild(&log, &mut |at| progress::advance(&bar, at, total))?;
-            bar.finish_and_clear();
-            Ok(answer)
-        }
-        request => {
-            let reading = progress::spinner("reading the log");
-            let space = Resting::open(store)?;
-            reading.finish_and_clear();
-            let identity = identity.unwrap_or_else(|| request::default_identity(&space.view()));
-            match request {
-                Request::Backup { destination } => {
-                    let copying = progress::spinner("copying");
-                    let answer = request::backup(&space, &identity, &destination, &mut |bytes| copying.set_position(bytes))?;
-                    copying.finish_and_clear();
-                    Ok(answer)
-                }
-                request => request::answer(&space, &identity, request).await,
-            }
-        }
+    if matches!(request, Request::Verify) {
+        let log = Log::open(store, None)?;
+        let bar = progress::bar("segments");
+        let answer = request::verify(&log, None, &mut |at| {
+            progress::advance(&bar, at.segments, at.segments_total)
+        })?;
+        bar.finish_and_clear();
+        return Ok(answer);
     }
+    if matches!(request, Request::Rebuild) {
+        let log = Log::open(store, None)?;
+        let bar = progress::bar("records");
+        let total = log.durable().0;
+        let answer = request::rebuild(&log, &mut |at| progress::advance(&bar, at, total))?;
+        bar.finish_and_clear();
+        return Ok(answer);
+    }
+    let reading = progress::spinner("reading the log");
+    let space = Resting::open(store)?;
+    reading.finish_and_clear();
+    let identity = identity.unwrap_or_else(|| request::default_identity(&space.view()));
+    if let Request::Backup { destination } = &request {
+        let copying = progress::spinner("copying");
+        let answer = request::backup(&space, &identity, destination, &mut |bytes| copying.set_position(bytes))?;
+        copying.finish_and_clear();
+        return Ok(answer);
+    }
+    request::answer(&space, &identity, request).await
 }

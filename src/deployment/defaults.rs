@@ -23,7 +23,9 @@ pub(super) fn fill(table: &mut Map<String, Value>, defaults: Value) {
 
 /// Sets members that are not there in every table of a list.
 pub(super) fn fill_each(table: &mut Map<String, Value>, list: &str, defaults: &Value) {
-    let Some(Value::Array(items)) = table.get_mut(list) else { return };
+    let Some(Value::Array(items)) = table.get_mut(list) else {
+        return;
+    };
     for item in items.iter_mut().filter_map(Value::as_object_mut) {
         fill(item, defaults.clone());
     }
@@ -38,7 +40,11 @@ fn versioned(table: &mut Map<String, Value>, member: &str) {
 }
 
 fn bounds(table: &mut Map<String, Value>, list: &str) {
-    fill_each(table, list, &json!({ "at_least": null, "at_most": null, "one_of": null }));
+    fill_each(
+        table,
+        list,
+        &json!({ "at_least": null, "at_most": null, "one_of": null }),
+    );
 }
 
 /// The id members of the sections, which come first in each.
@@ -141,7 +147,9 @@ fn operation(table: &mut Map<String, Value>, own_id: &Value, base: &Base) {
     fill_each(table, "parameters", &json!({ "optional": false }));
     versioned(table, "readback_method");
     let contract = table.get("contract").cloned().unwrap_or(Value::Null);
-    let digest = closer_contracts::canonical::digest_of(&contract).map(|digest| json!(digest)).unwrap_or(Value::Null);
+    let digest = closer_contracts::canonical::digest_of(&contract)
+        .map(|digest| json!(digest))
+        .unwrap_or(Value::Null);
     let verified_by = table.remove("verified_by").unwrap_or_else(|| json!(base.user));
     let verified_until = table.remove("verified_until").unwrap_or_else(|| json!(base.in_a_year));
     let version = table.get("version").cloned().unwrap_or(json!(1));
@@ -171,9 +179,15 @@ fn obligation(table: &mut Map<String, Value>, base: &Base) {
         }
     }
     if let Some(Value::Array(dependencies)) = table.get_mut("dependencies") {
-        for watch in dependencies.iter_mut().filter_map(|dependency| dependency.get_mut("watch")?.as_object_mut()) {
+        for watch in dependencies
+            .iter_mut()
+            .filter_map(|dependency| dependency.get_mut("watch")?.as_object_mut())
+        {
             if watch.get("on").and_then(Value::as_str) == Some("entity") {
-                fill(watch, json!({ "scope": base.scope, "change_kinds": [], "evidence_ids": [] }));
+                fill(
+                    watch,
+                    json!({ "scope": base.scope, "change_kinds": [], "evidence_ids": [] }),
+                );
             }
         }
     }
@@ -183,7 +197,10 @@ fn obligation(table: &mut Map<String, Value>, base: &Base) {
 pub(super) fn standard(user: &str) -> Vec<(&'static str, Value)> {
     let day_ms = 24 * 3_600_000_u64;
     vec![
-        ("rule", json!({ "rule_id": "rule.matching", "body": { "rule": "matching", "facets": ["entity", "change_kind"] } })),
+        (
+            "rule",
+            json!({ "rule_id": "rule.matching", "body": { "rule": "matching", "facets": ["entity", "change_kind"] } }),
+        ),
         (
             "rule",
             json!({
@@ -201,7 +218,10 @@ pub(super) fn standard(user: &str) -> Vec<(&'static str, Value)> {
                 "body": { "rule": "decision", "required_roles": ["validator"], "blocking_classes": [], "deterministic": false },
             }),
         ),
-        ("policy", json!({ "policy_id": "policy.refresh", "body": { "policy": "refresh", "rearm": false, "after_ms": null } })),
+        (
+            "policy",
+            json!({ "policy_id": "policy.refresh", "body": { "policy": "refresh", "rearm": false, "after_ms": null } }),
+        ),
         (
             "policy",
             json!({
@@ -209,8 +229,17 @@ pub(super) fn standard(user: &str) -> Vec<(&'static str, Value)> {
                 "body": { "policy": "expiry", "replace_for_ms": null, "review_within_ms": 7 * day_ms },
             }),
         ),
-        ("policy", json!({ "policy_id": "policy.deadline", "body": { "policy": "deadline", "escalate_to": user } })),
-        ("policy", json!({ "policy_id": "policy.escalation", "body": { "policy": "escalation", "escalate_to": user } })),
-        ("identity", json!({ "actor_id": user, "kind": "user", "roles": ["user"] })),
+        (
+            "policy",
+            json!({ "policy_id": "policy.deadline", "body": { "policy": "deadline", "escalate_to": user } }),
+        ),
+        (
+            "policy",
+            json!({ "policy_id": "policy.escalation", "body": { "policy": "escalation", "escalate_to": user } }),
+        ),
+        (
+            "identity",
+            json!({ "actor_id": user, "kind": "user", "roles": ["user"] }),
+        ),
     ]
 }

@@ -1,6 +1,7 @@
 //! From sections to the items a space is founded with.
 
 use super::defaults::{self, Base};
+use super::naming;
 use super::source::{Misfit, Source};
 use closer_contracts::Check;
 use closer_contracts::audit::Declaration;
@@ -10,7 +11,6 @@ use closer_contracts::item::Item;
 use closer_contracts::obligation::Obligation;
 use closer_contracts::profile::Profile;
 use closer_contracts::reentry::Reentry;
-use closer_contracts::refs::Target;
 use closer_contracts::time::Timestamp;
 use closer_protocol::genesis::Founding;
 use serde::de::DeserializeOwned;
@@ -62,7 +62,11 @@ pub(super) fn found(
         in_a_year: now.plus_ms(YEAR_MS).as_str().to_owned(),
         founding_auth,
     };
-    let reading = Reading { source, directory, base };
+    let reading = Reading {
+        source,
+        directory,
+        base,
+    };
     let declarations: Vec<Declaration> = reading.section(&mut file, "declaration")?;
     let mut items = Vec::new();
     for section in ITEMS {
@@ -71,9 +75,17 @@ pub(super) fn found(
     items.extend(reading.standard(&items)?);
     let obligations = reading.obligations(&mut file, &declarations, &items)?;
     if let Some(unknown) = file.keys().next() {
-        return Err(source.misfit(unknown.as_str(), "there is no such section; docs/deployment.md lists them"));
+        return Err(source.misfit(
+            unknown.as_str(),
+            "there is no such section; docs/deployment.md lists them",
+        ));
     }
-    Ok(Founding { profile, items, declarations, obligations })
+    Ok(Founding {
+        profile,
+        items,
+        declarations,
+        obligations,
+    })
 }
 
 fn misfit(source: &Source, section: &str, fault: &Fault) -> Misfit {
@@ -88,7 +100,10 @@ fn profile(source: &Source, file: &mut Map<String, Value>, directory: &Path) -> 
     let Some(Value::Object(mut table)) = file.remove("profile") else {
         return Err(source.misfit("profile", "the section `[profile]` with the ten answers is missing"));
     };
-    let name = directory.file_name().and_then(|name| name.to_str()).unwrap_or("deployment");
+    let name = directory
+        .file_name()
+        .and_then(|name| name.to_str())
+        .unwrap_or("deployment");
     let user = table.get("user").cloned().unwrap_or(Value::Null);
     defaults::fill(
         &mut table,
@@ -98,17 +113,25 @@ fn profile(source: &Source, file: &mut Map<String, Value>, directory: &Path) -> 
         }),
     );
     let profile: Profile = source.typed("profile", Value::Object(table))?;
-    profile.check().and_then(|()| profile.check_complete()).map_err(|fault| misfit(source, "profile", &fault))?;
+    profile
+        .check()
+        .and_then(|()| profile.check_complete())
+        .map_err(|fault| misfit(source, "profile", &fault))?;
     Ok(profile)
 }
 
+/// The tables of a section, each with its field's path.
+type Tables = Vec<(String, Map<String, Value>)>;
+
 impl Reading<'_> {
-    fn tables(&self, file: &mut Map<String, Value>, section: &str) -> Result<Vec<(String, Map<String, Value>)>, Misfit> {
+    fn tables(&self, file: &mut Map<String, Value>, section: &str) -> Result<Tables, Misfit> {
         let tables = match file.remove(section) {
             None => return Ok(Vec::new()),
             Some(Value::Array(tables)) => tables,
             Some(Value::Object(_) | Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_)) => {
-                return Err(self.source.misfit(section, format!("this is a list: write `[[{section}]]`")));
+                return Err(self
+                    .source
+                    .misfit(section, format!("this is a list: write `[[{section}]]`")));
             }
         };
         let numbered = tables.into_iter().enumerate();
@@ -128,7 +151,11 @@ impl Reading<'_> {
         Ok(value)
     }
 
-    fn section<T: DeserializeOwned + Check>(&self, file: &mut Map<String, Value>, section: &str) -> Result<Vec<T>, Misfit> {
+    fn section<T: DeserializeOwned + Check>(
+        &self,
+        file: &mut Map<String, Value>,
+        section: &str,
+    ) -> Result<Vec<T>, Misfit> {
         let tables = self.tables(file, section)?.into_iter();
         tables
             .map(|(field, mut table)| {
@@ -181,7 +208,11 @@ impl Reading<'_> {
             "claim" => of!(Claim),
             "method" => of!(Method),
             "dependency" => of!(Dependency),
-            other => return Err(self.source.misfit(other, "there is no such section; docs/deployment.md lists them")),
+            other => {
+                return Err(self
+                    .source
+                    .misfit(other, "there is no such section; docs/deployment.md lists them"));
+            }
         })
     }
 
@@ -192,9 +223,11 @@ impl Reading<'_> {
             let Value::Object(table) = value else { continue };
             let item = self.item(section, section, table)?;
             let same_kind = |other: &&Item| other.kind() == item.kind();
-            let same_rule = |other: &&Item| match (&item, other) {
-                (Item::Rule(own), Item::Rule(other)) => std::mem::discriminant(&own.body) == std::mem::discriminant(&other.body),
-                _ => other.id() == item.id(),
+            let same_rule = |other: &&Item| {
+                if let (Item::Rule(own), Item::Rule(other)) = (&item, other) {
+                    return std::mem::discriminant(&own.body) == std::mem::discriminant(&other.body);
+                }
+                other.id() == item.id()
             };
             if !declared.iter().filter(same_kind).any(|other| same_rule(&other)) {
                 items.push(item);
@@ -211,19 +244,26 @@ impl Reading<'_> {
         declarations: &[Declaration],
     ) -> Result<(), Misfit> {
         let named = table.get("declaration").and_then(Value::as_str).map(str::to_owned);
-        let found = named.as_ref().and_then(|named| declarations.iter().find(|d| d.declaration_id.as_str() == named));
+        let found = named
+            .as_ref()
+            .and_then(|named| declarations.iter().find(|d| d.declaration_id.as_str() == named));
         let Some(declaration) = found else {
             let reason = "name the declaration it comes from: `declaration = \"ID\"` of a `[[declaration]]`";
             return Err(self.source.misfit(format!("{field}.declaration"), reason));
         };
         let digest = digest_of(declaration).map_err(|fault| misfit(self.source, field, &fault))?;
-        table.insert("declaration".to_owned(), json!({ "id": declaration.declaration_id, "digest": digest }));
+        table.insert(
+            "declaration".to_owned(),
+            json!({ "id": declaration.declaration_id, "digest": digest }),
+        );
         Ok(())
     }
 
     /// Derives each key's id from the key itself.
     fn public_keys(&self, field: &str, table: &mut Map<String, Value>) -> Result<(), Misfit> {
-        let Some(Value::Array(keys)) = table.get_mut("keys") else { return Ok(()) };
+        let Some(Value::Array(keys)) = table.get_mut("keys") else {
+            return Ok(());
+        };
         for (index, key) in keys.iter_mut().enumerate() {
             let place = format!("{field}.keys.{index}.public_key");
             let Some(key) = key.as_object_mut() else { continue };
@@ -237,38 +277,25 @@ impl Reading<'_> {
     /// Makes paths in a contract absolute: `./` counts from the deployment, a bare program is looked up once, now.
     fn place(&self, field: &str, contract: &mut Value) -> Result<(), Misfit> {
         match contract {
-            Value::Object(members) => {
-                for (name, member) in members.iter_mut() {
-                    let field = format!("{field}.{name}");
-                    match member {
-                        Value::String(text) if matches!(name.as_str(), "program" | "openssl") => {
-                            let found = super::process::absolute_program(text, self.directory);
-                            *text = found.map_err(|reason| self.source.misfit(&field, reason))?;
-                        }
-                        Value::String(text) => {
-                            if let Some(inner) = text.strip_prefix("./") {
-                                *text = self.directory.join(inner).to_string_lossy().into_owned();
-                            }
-                        }
-                        Value::Object(_) | Value::Array(_) => self.place(&field, member)?,
-                        Value::Null | Value::Bool(_) | Value::Number(_) => {}
-                    }
+            Value::String(text) => {
+                if let Some(inner) = text.strip_prefix("./") {
+                    *text = self.directory.join(inner).to_string_lossy().into_owned();
                 }
                 Ok(())
             }
+            Value::Object(members) => members.iter_mut().try_for_each(|(name, member)| {
+                let field = format!("{field}.{name}");
+                if let (true, Value::String(text)) = (matches!(name.as_str(), "program" | "openssl"), &mut *member) {
+                    let found = super::process::absolute_program(text, self.directory);
+                    *text = found.map_err(|reason| self.source.misfit(&field, reason))?;
+                }
+                self.place(&field, member)
+            }),
             Value::Array(items) => {
-                for (index, item) in items.iter_mut().enumerate() {
-                    match item {
-                        Value::String(text) if text.starts_with("./") => {
-                            let inner = text.trim_start_matches("./").to_owned();
-                            *text = self.directory.join(inner).to_string_lossy().into_owned();
-                        }
-                        other => self.place(&format!("{field}.{index}"), other)?,
-                    }
-                }
-                Ok(())
+                let mut numbered = items.iter_mut().enumerate();
+                numbered.try_for_each(|(index, item)| self.place(&format!("{field}.{index}"), item))
             }
-            Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) => Ok(()),
+            Value::Null | Value::Bool(_) | Value::Number(_) => Ok(()),
         }
     }
 
@@ -278,7 +305,8 @@ impl Reading<'_> {
         tables
             .map(|(field, mut table)| {
                 if let Some(predicate) = table.get_mut("predicate") {
-                    streams(predicate, items).map_err(|reason| self.source.misfit(format!("{field}.predicate"), reason))?;
+                    naming::streams(predicate, items)
+                        .map_err(|reason| self.source.misfit(format!("{field}.predicate"), reason))?;
                 }
                 defaults::complete("reentry", &mut table, &self.base);
                 self.typed(&field, table)
@@ -294,52 +322,34 @@ impl Reading<'_> {
     ) -> Result<Vec<(Obligation, Vec<Reentry>)>, Misfit> {
         let mut triggers: BTreeMap<String, Vec<Reentry>> = BTreeMap::new();
         for reentry in self.reentries(file, items)? {
-            triggers.entry(reentry.obligation_id.to_string()).or_default().push(reentry);
+            triggers
+                .entry(reentry.obligation_id.to_string())
+                .or_default()
+                .push(reentry);
         }
         let mut obligations = Vec::new();
         for (field, mut table) in self.tables(file, "obligation")? {
             self.cite_declaration(&field, &mut table, declarations)?;
             let declaration = table.remove("declaration").unwrap_or(Value::Null);
             defaults::fill(&mut table, json!({ "origin": { "declaration": declaration } }));
-            let id = table.get("obligation_id").and_then(Value::as_str).unwrap_or_default().to_owned();
+            let id = table
+                .get("obligation_id")
+                .and_then(Value::as_str)
+                .unwrap_or_default()
+                .to_owned();
             let own = triggers.remove(&id).unwrap_or_default();
             let listed: Vec<_> = own.iter().map(|reentry| &reentry.reentry_id).collect();
             defaults::fill(&mut table, json!({ "reentry_refs": listed }));
             defaults::complete("obligation", &mut table, &self.base);
             obligations.push((self.typed(&field, table)?, own));
         }
+        naming::compare_with_founded(&mut obligations).map_err(|fault| misfit(self.source, "reentry", &fault))?;
         match triggers.keys().next() {
             None => Ok(obligations),
-            Some(id) => Err(self.source.misfit("reentry", format!("a trigger names obligation `{id}`, which is not declared"))),
+            Some(id) => Err(self.source.misfit(
+                "reentry",
+                format!("a trigger names obligation `{id}`, which is not declared"),
+            )),
         }
     }
-}
-
-/// Replaces `METHOD TYPE ACCOUNT ADDRESS` in every `after_cursor` of a predicate by the stream of these observations.
-pub(super) fn streams(predicate: &mut Value, items: &[Item]) -> Result<(), String> {
-    if let Some(Value::Array(children)) = predicate.get_mut("items") {
-        children.iter_mut().try_for_each(|child| streams(child, items))?;
-    }
-    let Some(Value::Object(cursor)) = predicate.get_mut("after_cursor") else { return Ok(()) };
-    let mut named = Map::new();
-    for (stream, after) in std::mem::take(cursor) {
-        named.insert(stream_of(&stream, items)?, after);
-    }
-    *cursor = named;
-    Ok(())
-}
-
-fn stream_of(text: &str, items: &[Item]) -> Result<String, String> {
-    let mut words = text.splitn(4, ' ');
-    let (Some(method), Some(r#type), Some(account), Some(address)) = (words.next(), words.next(), words.next(), words.next())
-    else {
-        return Ok(text.to_owned());
-    };
-    let registered = items.iter().find_map(|item| match item {
-        Item::ReadbackMethod(registered) if registered.method.as_str() == method => Some(registered),
-        _ => None,
-    });
-    let registered = registered.ok_or_else(|| format!("no readback method is called `{method}`"))?;
-    let target = Target { r#type: r#type.into(), account: account.into(), address: address.into() };
-    Ok(closer_protocol::readback::observation_stream(registered, &target).to_string())
 }

@@ -37,7 +37,9 @@ fn walk(source: &Source, path: &str, value: &mut Value, now: &Timestamp) -> Resu
 
 /// The time that a text stands for; `None` for a text that is no relative time.
 pub(super) fn moment(text: &str, now: &Timestamp) -> Result<Option<Timestamp>, String> {
-    let Some(rest) = text.strip_prefix("now") else { return Ok(None) };
+    let Some(rest) = text.strip_prefix("now") else {
+        return Ok(None);
+    };
     let (sign, duration) = match rest.strip_prefix('+') {
         Some(duration) => (1, duration),
         None => match rest.strip_prefix('-') {
@@ -53,9 +55,15 @@ pub(super) fn moment(text: &str, now: &Timestamp) -> Result<Option<Timestamp>, S
         Some("m") => 60_000,
         Some("h") => 3_600_000,
         Some("d") => 86_400_000,
-        Some(_) | None => return Err(format!("`{text}` is no time: write a number and ms, s, m, h or d, as in `now+40d`")),
+        Some(_) | None => {
+            return Err(format!(
+                "`{text}` is no time: write a number and ms, s, m, h or d, as in `now+40d`"
+            ));
+        }
     };
-    let count: u32 = digits.parse().map_err(|_| format!("`{text}` is no time: `{digits}` is no number up to {}", u32::MAX))?;
+    let count: u32 = digits
+        .parse()
+        .map_err(|_| format!("`{text}` is no time: `{digits}` is no number up to {}", u32::MAX))?;
     let moved = i64::from(count).saturating_mul(unit_ms).saturating_mul(sign);
     Ok(Some(Timestamp::from_unix_ms(now.unix_ms().saturating_add(moved))))
 }

@@ -24,8 +24,13 @@ pub(super) async fn send(space: &dyn Space, identity: &ActorId, draft: EventDraf
     let event_id = EventId::new(space.fresh("event"));
     let mut cited = Vec::new();
     for id in &draft.evidence {
-        let Some(evidence) = view.evidence.get(id) else { return Ok(Answer::not_found("evidence", id.as_str())) };
-        cited.push(ArtifactRef { id: id.as_str().into(), digest: evidence.payload.content_digest() });
+        let Some(evidence) = view.evidence.get(id) else {
+            return Ok(Answer::not_found("evidence", id.as_str()));
+        };
+        cited.push(ArtifactRef {
+            id: id.as_str().into(),
+            digest: evidence.payload.content_digest(),
+        });
     }
     let intake = services::intake_disclosure(draft.source_id.as_str());
     let Some(disclosure) = view.disclosure(&intake).cloned() else {
@@ -34,7 +39,9 @@ pub(super) async fn send(space: &dyn Space, identity: &ActorId, draft: EventDraf
     let event = Event {
         deduplication_key: draft.deduplication_key.unwrap_or_else(|| Key::from(event_id.as_str())),
         event_id,
-        source: SourceRef { source_id: draft.source_id },
+        source: SourceRef {
+            source_id: draft.source_id,
+        },
         observed_at: now.clone(),
         received_at: now.clone(),
         entity_ref: draft.entity_ref,
@@ -50,7 +57,10 @@ pub(super) async fn send(space: &dyn Space, identity: &ActorId, draft: EventDraf
         causation_event_id: None,
         budget_ref: None,
     };
-    let producer = ActorRef { actor_id: identity.clone(), role: ProducerRole::Observer };
+    let producer = ActorRef {
+        actor_id: identity.clone(),
+        role: ProducerRole::Observer,
+    };
     let id = PayloadId::new(space.fresh("pl"));
     let payload = match services::write(&view, id, producer, lineage, disclosure, event, &now) {
         Ok(payload) => payload,
@@ -61,11 +71,7 @@ pub(super) async fn send(space: &dyn Space, identity: &ActorId, draft: EventDraf
 }
 
 /// Hands in a payload as it came. What cannot be read or authenticated is recorded as such, or counted.
-pub(super) async fn hand_in(
-    space: &dyn Space,
-    text: &str,
-    signature: Option<(KeyId, Key)>,
-) -> Result<Answer, Error> {
+pub(super) async fn hand_in(space: &dyn Space, text: &str, signature: Option<(KeyId, Key)>) -> Result<Answer, Error> {
     let payload = match Payload::read(text.as_bytes()) {
         Ok(payload) => payload,
         Err(fault) => return unreadable(space, "bytes", fault).await,
@@ -85,7 +91,12 @@ pub(super) async fn hand_in(
 
 async fn unreadable(space: &dyn Space, subject: &str, fault: Fault) -> Result<Answer, Error> {
     let denial = Denial::from(fault);
-    let reply: Reply = space.submit(Input::Unreadable { subject: Text::from(subject), denial }).await?;
+    let reply: Reply = space
+        .submit(Input::Unreadable {
+            subject: Text::from(subject),
+            denial,
+        })
+        .await?;
     Ok(Answer::replied(&reply, "recorded"))
 }
 
@@ -100,13 +111,18 @@ pub(super) async fn restrict(space: &dyn Space, draft: RestrictDraft) -> Result<
         (None, Some(targets), operation, _) => {
             RestrictiveAction::SuspendEligibility(AffectedScope::Target { operation, targets })
         }
-        (None, None, Some(operation), _) => RestrictiveAction::SuspendEligibility(AffectedScope::Operation { operation }),
+        (None, None, Some(operation), _) => {
+            RestrictiveAction::SuspendEligibility(AffectedScope::Operation { operation })
+        }
         (None, None, None, Some(obligation_id)) => {
             RestrictiveAction::SuspendEligibility(AffectedScope::Obligation { obligation_id })
         }
         (None, None, None, None) => RestrictiveAction::SuspendEligibility(AffectedScope::Space {}),
     };
-    let allowed = view.state.appointment(&draft.issuer).map_or(RECONCILE_MS, |appointment| appointment.reconcile_within_ms);
+    let allowed = view
+        .state
+        .appointment(&draft.issuer)
+        .map_or(RECONCILE_MS, |appointment| appointment.reconcile_within_ms);
     let statement = RestrictionStatement {
         statement_id: ArtifactId::new(space.fresh("restriction")),
         issuer: draft.issuer.clone(),

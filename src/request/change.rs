@@ -11,9 +11,10 @@ use closer_contracts::delta::{AdmissionPath, AuthorityKind, AuthorityRef, Change
 use closer_contracts::digest::Digest;
 use closer_contracts::envelope::{Body, Payload};
 use closer_contracts::id::{ActorId, AdjudicationId, DeclarationId, DeltaId, GoalId, ObligationId, PayloadId, Text};
+use closer_contracts::item::ItemKind;
 use closer_contracts::refs::{ArtifactRef, EvidenceSnapshot, ProducerRole, Scope, SubjectType, TypedRef};
 use closer_protocol::services::{self, Lineage};
-use closer_protocol::{Input, Reply, adjudicate, entry};
+use closer_protocol::{Input, Reply, View, adjudicate, entry};
 
 /// Commits changes under a declaration of `identity`; says `what` where it is done.
 pub(super) async fn commit(
@@ -27,40 +28,104 @@ pub(super) async fn commit(
     if reply.refusal().is_some() {
         return Ok(Answer::replied(&reply, what));
     }
-    let (now, view) = (space.moment().now, space.view());
-    let lineage = |parents| Lineage {
+    let view = space.view();
+    // A change that names no obligation of its own concerns whatever is kept: a delta always says what it concerns.
+    let obligation_ids = match obligation_ids.is_empty() {
+        true => {
+            let kept = view.state.items(ItemKind::Obligation);
+            kept.map(|kept| ObligationId::new(kept.item.id().as_str())).collect()
+        }
+        false => obligation_ids,
+    };
+    let delta = delta(space, &view, changes, declaration)?;
+    let (delta_id, proposal_digest) = (delta.delta_id.clone(), delta.proposal_digest);
+    let proposed = write(
+        space,
+        &view,
+        ProducerRole::Distiller,
+        lineage(&obligation_ids, Vec::new()),
+        delta.into(),
+    )?;
+    let (id, receipt) = (proposed.id().clone(), entry::payload_ref(&proposed));
+    let reply = submit(space, proposed).await?;
+    if reply.refusal().is_some() {
+        return Ok(Answer::replied(&reply, what));
+    }
+    let endorsement = endorsement(space, &view, &delta_id, proposal_digest, receipt)?;
+    let endorsed = write(
+        space,
+        &view,
+        ProducerRole::Assessor,
+        lineage(&obligation_ids, vec![id]),
+        endorsement.into(),
+    )?;
+    let reply = submit(space, endorsed).await?;
+    if reply.refusal().is_some() {
+        return Ok(Answer::replied(&reply, what));
+    }
+    let reply = space.submit(Input::Commit { delta_id }).await?;
+    Ok(Answer::replied(&reply, what))
+}
+
+fn lineage(obligation_ids: &[ObligationId], parents: Vec<PayloadId>) -> Lineage {
+    Lineage {
         parents,
-        obligation_ids: obligation_ids.clone(),
+        obligation_ids: obligation_ids.to_vec(),
         episode_id: None,
         causation_event_id: None,
         budget_ref: None,
-    };
-    let disclosure = services::internal_disclosure(&view)?;
+    }
+}
+
+/// A service's payload, as the service writes it.
+fn write(space: &dyn Space, view: &View, role: ProducerRole, lineage: Lineage, body: Body) -> Result<Payload, Error> {
+    let id = PayloadId::new(space.fresh("pl"));
+    let disclosure = services::internal_disclosure(view)?;
+    Ok(services::write(
+        view,
+        id,
+        services::actor_ref(role),
+        lineage,
+        disclosure,
+        body,
+        &space.moment().now,
+    )?)
+}
+
+fn delta(space: &dyn Space, view: &View, changes: Vec<Change>, declaration: ArtifactRef) -> Result<Delta, Error> {
     let delta = Delta {
         delta_id: DeltaId::new(space.fresh("delta")),
         parent_state: view.state.reference(),
         changes,
         support_relations: Vec::new(),
         dependency_updates: Vec::new(),
-        required_authority_refs: vec![AuthorityRef { kind: AuthorityKind::Declaration, reference: declaration }],
+        required_authority_refs: vec![AuthorityRef {
+            kind: AuthorityKind::Declaration,
+            reference: declaration,
+        }],
         admission_path: AdmissionPath::Ordinary,
         proposal_digest: Digest::of(b""),
         extensions: None,
-    }
-    .sealed()?;
-    let (delta_id, proposal_digest) = (delta.delta_id.clone(), delta.proposal_digest);
-    let producer = services::actor_ref(ProducerRole::Distiller);
-    let id = PayloadId::new(space.fresh("pl"));
-    let proposed = services::write(&view, id, producer, lineage(Vec::new()), disclosure.clone(), delta, &now)?;
-    let receipt = entry::payload_ref(&proposed);
-    let reply = submit(space, proposed.clone()).await?;
-    if reply.refusal().is_some() {
-        return Ok(Answer::replied(&reply, what));
-    }
-    let endorsement = Adjudication {
+    };
+    Ok(delta.sealed()?)
+}
+
+/// The validator's position on a delta that a declaration of the user asks for.
+fn endorsement(
+    space: &dyn Space,
+    view: &View,
+    delta_id: &DeltaId,
+    proposal_digest: Digest,
+    receipt: ArtifactRef,
+) -> Result<Adjudication, Error> {
+    Ok(Adjudication {
         adjudication_id: AdjudicationId::new(space.fresh("adj")),
         phase: Phase::SemanticCommit,
-        subject: TypedRef { id: (&delta_id).into(), digest: proposal_digest, r#type: SubjectType::Delta },
+        subject: TypedRef {
+            id: delta_id.into(),
+            digest: proposal_digest,
+            r#type: SubjectType::Delta,
+        },
         evidence_snapshot: EvidenceSnapshot::of(Vec::new())?,
         readback_refs: Vec::new(),
         governing_basis: view.state.reference(),
@@ -71,22 +136,12 @@ pub(super) async fn commit(
             reason: Text::from("a declaration of the user asks for exactly these changes"),
             receipt,
         }],
-        decision_rule_ref: adjudicate::decision_rule(&view),
+        decision_rule_ref: adjudicate::decision_rule(view),
         dissent: Vec::new(),
         unresolved: Vec::new(),
         disposition: Disposition::Endorsed,
         extensions: None,
-    };
-    let producer = services::actor_ref(ProducerRole::Assessor);
-    let id = PayloadId::new(space.fresh("pl"));
-    let parents = vec![proposed.id().clone()];
-    let endorsed = services::write(&view, id, producer, lineage(parents), disclosure, Body::from(endorsement), &now)?;
-    let reply = submit(space, endorsed).await?;
-    if reply.refusal().is_some() {
-        return Ok(Answer::replied(&reply, what));
-    }
-    let reply = space.submit(Input::Commit { delta_id }).await?;
-    Ok(Answer::replied(&reply, what))
+    })
 }
 
 async fn declare(space: &dyn Space, identity: &ActorId, what: &str) -> Result<(Reply, ArtifactRef), Error> {
@@ -94,14 +149,26 @@ async fn declare(space: &dyn Space, identity: &ActorId, what: &str) -> Result<(R
     let declaration = Declaration {
         declaration_id: DeclarationId::new(space.fresh("declaration")),
         authenticated_issuer: bench::issuer(&view, identity),
-        goal: DeclaredGoal { goal_id: GoalId::new(space.fresh("goal")), text: Text::from(what) },
-        scope: view.state.profile().map_or(Scope(Vec::new()), |profile| profile.scope.clone()),
+        goal: DeclaredGoal {
+            goal_id: GoalId::new(space.fresh("goal")),
+            text: Text::from(what),
+        },
+        scope: view
+            .state
+            .profile()
+            .map_or(Scope(Vec::new()), |profile| profile.scope.clone()),
         constraints: Vec::new(),
         success_criteria: vec![Text::from(what)],
         existing_grants: Vec::new(),
-        effective_period: EffectivePeriod { from: space.moment().now, to: None },
+        effective_period: EffectivePeriod {
+            from: space.moment().now,
+            to: None,
+        },
     };
-    let reference = ArtifactRef { id: declaration.declaration_id.as_str().into(), digest: digest_of(&declaration)? };
+    let reference = ArtifactRef {
+        id: declaration.declaration_id.as_str().into(),
+        digest: digest_of(&declaration)?,
+    };
     let reply = bench::submit(space, declaration, identity, ProducerRole::User).await?;
     Ok((reply, reference))
 }

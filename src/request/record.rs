@@ -4,9 +4,9 @@ use super::{Answer, Outcome, words};
 use crate::error::Error;
 use crate::space::Space;
 use closer_contracts::id::ActorId;
+use closer_contracts::refs::StateRef;
 use closer_contracts::refusal::{CheckKind, Denial, RefusalCode};
 use closer_protocol::view::View;
-use closer_contracts::refs::StateRef;
 use closer_store::{Log, Progress, RecordLog, StoreError};
 use serde_json::json;
 use std::path::Path;
@@ -14,26 +14,70 @@ use std::path::Path;
 pub(super) fn receipt(view: &View, asked: &str) -> Answer {
     let by_version = asked.parse::<u64>().ok();
     let found = view.commits.iter().find(|(version, committed)| {
-        let named = committed.receipt.as_ref().is_some_and(|receipt| receipt.receipt_id.as_str() == asked);
+        let named = committed
+            .receipt
+            .as_ref()
+            .is_some_and(|receipt| receipt.receipt_id.as_str() == asked);
         named || by_version == Some(**version)
     });
-    let Some((_, committed)) = found else { return Answer::not_found("receipt", asked) };
-    let Some(receipt) = &committed.receipt else { return Answer::not_found("receipt", asked) };
+    let Some((_, committed)) = found else {
+        return Answer::not_found("receipt", asked);
+    };
+    let Some(receipt) = &committed.receipt else {
+        return Answer::not_found("receipt", asked);
+    };
     let mut text = vec![
         format!("{}", receipt.receipt_id),
         format!("  delta       {}   {} path", receipt.delta_id, receipt.admission_path),
-        format!("  before      version {} {}", receipt.before_state.version, words::short(&receipt.before_state.digest)),
-        format!("  after       version {} {}", receipt.after_state.version, words::short(&receipt.after_state.digest)),
-        format!("  committed   {} by {}", receipt.committed_at.as_str(), receipt.committing_authority),
-        format!("  profile     {} version {}", receipt.profile_ref.id, receipt.profile_ref.version),
+        format!(
+            "  before      version {} {}",
+            receipt.before_state.version,
+            words::short(&receipt.before_state.digest)
+        ),
+        format!(
+            "  after       version {} {}",
+            receipt.after_state.version,
+            words::short(&receipt.after_state.digest)
+        ),
+        format!(
+            "  committed   {} by {}",
+            receipt.committed_at.as_str(),
+            receipt.committing_authority
+        ),
+        format!(
+            "  profile     {} version {}",
+            receipt.profile_ref.id, receipt.profile_ref.version
+        ),
     ];
-    text.extend(receipt.adjudication_refs.iter().map(|reference| format!("  endorsed    {} {}", reference.id, words::short(&reference.digest))));
-    text.extend(receipt.invalidated_dependencies.items.iter().map(|item| format!("  invalidated {} {}", item.kind, item.id)));
+    text.extend(
+        receipt
+            .adjudication_refs
+            .iter()
+            .map(|reference| format!("  endorsed    {} {}", reference.id, words::short(&reference.digest))),
+    );
+    text.extend(
+        receipt
+            .invalidated_dependencies
+            .items
+            .iter()
+            .map(|item| format!("  invalidated {} {}", item.kind, item.id)),
+    );
     if let Some(urgent) = &receipt.urgent_details {
-        text.push(format!("  urgent      {}: {}", words::scope(&urgent.affected_scope), urgent.reason));
-        text.push(format!("  reconcile   {} by {}", urgent.reconciliation_obligation_id, urgent.reconciliation_due_at.as_str()));
+        text.push(format!(
+            "  urgent      {}: {}",
+            words::scope(&urgent.affected_scope),
+            urgent.reason
+        ));
+        text.push(format!(
+            "  reconcile   {} by {}",
+            urgent.reconciliation_obligation_id,
+            urgent.reconciliation_due_at.as_str()
+        ));
     }
-    Answer::done(json!({ "receipt": &**receipt, "changes": committed.commit.delta.changes }), text)
+    Answer::done(
+        json!({ "receipt": &**receipt, "changes": committed.commit.delta.changes }),
+        text,
+    )
 }
 
 /// Walks everything on disk and folds it again; `held` is the state that somebody holds in memory, to be compared.
@@ -62,8 +106,15 @@ pub fn verify(log: &Log, held: Option<StateRef>, progress: &mut dyn FnMut(Progre
         return Ok(Answer::new(Outcome::Corruption, data, vec![text]));
     }
     let text = vec![
-        format!("{} records in {} segments, {} bytes: every one is what was written", walked.records, walked.segments, walked.bytes),
-        format!("state version {} {} is what the records fold to", folded.version, words::short(&folded.digest)),
+        format!(
+            "{} records in {} segments, {} bytes: every one is what was written",
+            walked.records, walked.segments, walked.bytes
+        ),
+        format!(
+            "state version {} {} is what the records fold to",
+            folded.version,
+            words::short(&folded.digest)
+        ),
     ];
     Ok(Answer::done(data, text))
 }
@@ -73,7 +124,10 @@ pub(super) fn damaged(damage: &closer_store::Corruption) -> Answer {
     let data = json!({
         "segment": damage.segment, "offset": damage.offset, "record": damage.record.map(|record| record.0), "what": damage.what,
     });
-    let text = vec![damage.to_string(), "nothing was repaired; restore a backup, or decide on the custody of the record".to_owned()];
+    let text = vec![
+        damage.to_string(),
+        "nothing was repaired; restore a backup, or decide on the custody of the record".to_owned(),
+    ];
     Answer::new(Outcome::Corruption, data, text)
 }
 
@@ -84,7 +138,11 @@ pub(super) fn damaged(damage: &closer_store::Corruption) -> Answer {
 pub fn rebuild(log: &Log, progress: &mut dyn FnMut(u64)) -> Result<Answer, Error> {
     log.rebuild(&mut |cursor| progress(cursor.0))?;
     let state = closer_actors::replay(log)?.state.reference();
-    let text = vec![format!("rebuilt; state version {} {}", state.version, words::short(&state.digest))];
+    let text = vec![format!(
+        "rebuilt; state version {} {}",
+        state.version,
+        words::short(&state.digest)
+    )];
     Ok(Answer::done(json!({ "state": state }), text))
 }
 
@@ -98,13 +156,24 @@ pub fn backup(
     destination: &str,
     progress: &mut dyn FnMut(u64),
 ) -> Result<Answer, Error> {
-    if space.view().state.profile().is_none_or(|profile| profile.user != *identity) {
+    if space
+        .view()
+        .state
+        .profile()
+        .is_none_or(|profile| profile.user != *identity)
+    {
         let reason = "a backup holds everything on record; it is the user's to make";
         let denial = Denial::new(RefusalCode::MissingAuthority, CheckKind::Authority, reason).of(identity);
         return Ok(Answer::refused(&[denial]));
     }
     let manifest = space.log().backup(Path::new(destination), progress)?;
     let bytes: u64 = manifest.files.iter().map(|file| file.bytes).sum();
-    let text = vec![format!("{} files, {bytes} bytes in {destination}", manifest.files.len())];
-    Ok(Answer::done(json!({ "destination": destination, "manifest": manifest }), text))
+    let text = vec![format!(
+        "{} files, {bytes} bytes in {destination}",
+        manifest.files.len()
+    )];
+    Ok(Answer::done(
+        json!({ "destination": destination, "manifest": manifest }),
+        text,
+    ))
 }

@@ -247,11 +247,9 @@ pub fn rebase<'a>(
         let offending = covering.map_or("", |restriction| restriction.restriction_id.as_str());
         stale(&offending, "a restriction in force covers the delta")
     })?;
-    let bare = delta
-        .changes
-        .iter()
-        .any(|change| change.class() != ChangeClass::Descriptive)
-        && delta.required_authority_refs.is_empty();
+    // A closing change keeps its closure authority's position in the original endorsement; the commit asks for it.
+    let needs_authority = |change: &Change| matches!(change.class(), ChangeClass::Normative | ChangeClass::Restrictive);
+    let bare = delta.changes.iter().any(needs_authority) && delta.required_authority_refs.is_empty();
     demand(!branch!("state.rebase_lacks_authority", bare), || {
         Denied::new(
             RefusalCode::MissingAuthority,

@@ -82,6 +82,9 @@ impl NewPrints {
     }
 }
 
+/// How many heads and claims stay hot at most, about 150 bytes each, before the coldest are forgotten.
+const HOT_MAX: usize = 400_000;
+
 /// All heads and claims of a log.
 #[derive(Default)]
 pub(crate) struct Heads {
@@ -128,8 +131,11 @@ impl Heads {
         self.cold_tips.extend(prints.heads.iter().copied());
     }
 
-    /// Forgets the names and values of what was last touched before `cursor`; their fingerprints stay.
+    /// Forgets the names and values of what was last touched before `cursor`, once there are many; their fingerprints stay.
     pub(crate) fn cool(&mut self, cursor: Cursor) {
+        if self.tips.len() + self.claims.len() <= HOT_MAX {
+            return;
+        }
         self.tips.retain(|_, tip| tip.cursor >= cursor);
         self.claims.retain(|_, (_, claimed)| *claimed >= cursor);
     }

@@ -1,2 +1,15 @@
-//! whole-system tests
-fn main() {}
+//! Whole-system tests over the compiled binary: what a newcomer types, what a broken neighbour sends, what a crash leaves.
+
+#[cfg(test)]
+mod support;
+
+#[cfg(test)]
+mod bad_input;
+#[cfg(test)]
+mod crash;
+#[cfg(test)]
+mod deployment;
+#[cfg(test)]
+mod examples;
+#[cfg(test)]
+mod store;

@@ -71,12 +71,21 @@ impl Actor for Coordinator {
 
 impl Desk {
     pub(crate) const fn new(space: Arc<Space>, episode_id: EpisodeId, rung: Arc<AtomicBool>) -> Self {
-        Self { space, episode_id, rung, refused: None }
+        Self {
+            space,
+            episode_id,
+            rung,
+            refused: None,
+        }
     }
 
     /// Keeps how often the same stage was refused in a row.
     fn note(&mut self, stage: Next, reply: Reply) {
-        let before = self.refused.take().filter(|(refused, _, _)| *refused == stage).map_or(0, |(_, times, _)| times);
+        let before = self
+            .refused
+            .take()
+            .filter(|(refused, _, _)| *refused == stage)
+            .map_or(0, |(_, times, _)| times);
         self.refused = match reply {
             Reply::Recorded(_) => None,
             Reply::Refused(denials) => Some((stage, before + 1, denials)),
@@ -86,10 +95,14 @@ impl Desk {
     /// Charges the desk of the stage that the records show to be next.
     fn charge(&self) -> (Next, Path) {
         let (view, at) = (self.space.view(), self.space.moment());
-        let Some(episode) = view.episodes.get(&self.episode_id).cloned() else { return (Next::Ended, Path::Stop) };
+        let Some(episode) = view.episodes.get(&self.episode_id).cloned() else {
+            return (Next::Ended, Path::Stop);
+        };
         let next = episode::next(&view, &episode, &at);
         let stage = match &self.refused {
-            Some((refused, times, denials)) if *refused == next => episode::after_refusal(next.clone(), *times, denials),
+            Some((refused, times, denials)) if *refused == next => {
+                episode::after_refusal(next.clone(), *times, denials)
+            }
             Some(_) | None => next.clone(),
         };
         let desks = &self.space.directory.desks;
@@ -104,7 +117,11 @@ impl Desk {
             Next::Distil => &desks.distiller,
             Next::Commit { .. } => &desks.semantic,
             Next::End { end, reason } => {
-                let input = Input::End { episode_id: self.episode_id.clone(), end: *end, reason: reason.clone() };
+                let input = Input::End {
+                    episode_id: self.episode_id.clone(),
+                    end: *end,
+                    reason: reason.clone(),
+                };
                 return (next, Path::Charged(self.space.ask(input)));
             }
             Next::Await { .. } => return (next, Path::Wait),

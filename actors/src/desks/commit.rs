@@ -14,7 +14,11 @@ impl Desk for Commit {
     }
 
     fn attend(&self, charge: &Charge) -> Attended {
-        let Next::Commit { delta_id } = &charge.stage else { return misdirected(charge) };
-        Attended::Drafted(Ok(Draft::Input(Box::new(Input::Commit { delta_id: delta_id.clone() }))))
+        let Next::Commit { delta_id } = &charge.stage else {
+            return misdirected(charge);
+        };
+        Attended::Drafted(Ok(Draft::Input(Box::new(Input::Commit {
+            delta_id: delta_id.clone(),
+        }))))
     }
 }

@@ -16,7 +16,9 @@ impl Desk for Disclosure {
     }
 
     fn attend(&self, charge: &Charge) -> Attended {
-        let Next::Work { participant, role } = &charge.stage else { return misdirected(charge) };
+        let Next::Work { participant, role } = &charge.stage else {
+            return misdirected(charge);
+        };
         let packet = work::draft(&charge.view, &charge.episode, participant, role, &self.0.moment().now);
         Attended::Drafted(packet.map(|packet| Draft::Work(Box::new(packet))))
     }

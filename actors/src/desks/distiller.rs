@@ -19,7 +19,9 @@ impl Desk for Distiller {
     }
 
     fn attend(&self, charge: &Charge) -> Attended {
-        let Next::Distil = &charge.stage else { return misdirected(charge) };
+        let Next::Distil = &charge.stage else {
+            return misdirected(charge);
+        };
         let distilled = delta::distill(&charge.view, &charge.episode, &self.0.moment());
         Attended::Drafted(distilled.map(|distilled| match distilled {
             Some(delta) => payload(delta),

@@ -14,8 +14,13 @@ impl Desk for Monitor {
     }
 
     fn attend(&self, charge: &Charge) -> Attended {
-        let Next::Dispatch { payload_id } = &charge.stage else { return misdirected(charge) };
-        let input = Input::Dispatch { payload_id: payload_id.clone(), adjudication_id: None };
+        let Next::Dispatch { payload_id } = &charge.stage else {
+            return misdirected(charge);
+        };
+        let input = Input::Dispatch {
+            payload_id: payload_id.clone(),
+            adjudication_id: None,
+        };
         Attended::Drafted(Ok(Draft::Input(Box::new(input))))
     }
 }

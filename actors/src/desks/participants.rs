@@ -21,13 +21,17 @@ impl Desk for Participants {
     }
 
     fn attend(&self, charge: &Charge) -> Attended {
-        let Next::Ask { work_id, participant } = &charge.stage else { return misdirected(charge) };
+        let Next::Ask { work_id, participant } = &charge.stage else {
+            return misdirected(charge);
+        };
         match self.0.ports.participants.get(participant) {
             None => Attended::Drafted(Ok(unanswered(charge, "the participant does not run in this process"))),
             Some(port) => {
                 let (space, charge, port) = (Arc::clone(&self.0), charge.clone(), Arc::clone(port));
                 let (work_id, participant) = (work_id.clone(), participant.clone());
-                Attended::Calling(Box::pin(async move { ask(&space, &charge, &*port, &participant, &work_id).await }))
+                Attended::Calling(Box::pin(async move {
+                    ask(&space, &charge, &*port, &participant, &work_id).await
+                }))
             }
         }
     }
@@ -40,11 +44,19 @@ async fn ask(
     participant: &ActorId,
     work_id: &WorkId,
 ) -> Result<Draft, Fault> {
-    let work = charge.view.works.get(work_id).ok_or_else(|| missing("the work is not on record"))?;
+    let work = charge
+        .view
+        .works
+        .get(work_id)
+        .ok_or_else(|| missing("the work is not on record"))?;
     let deadline = work.body.deadline.as_ref().unwrap_or(&charge.episode.stops_at);
     let left = until(&space.moment().now, deadline);
     let answer = tokio::time::timeout(left, port.work(&work.body)).await;
-    let answer = answer.unwrap_or_else(|_| Err(NoAnswer { reason: "the deadline of the work has passed".into() }));
+    let answer = answer.unwrap_or_else(|_| {
+        Err(NoAnswer {
+            reason: "the deadline of the work has passed".into(),
+        })
+    });
     let result = answer.map_err(|no_answer| no_answer.reason).and_then(|bytes| {
         work::read_answer(&bytes).map_err(|fault| Text::from(format!("the answer does not meet its contract: {fault}")))
     });

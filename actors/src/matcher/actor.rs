@@ -18,7 +18,12 @@ impl Actor for Matcher {
         Ok(space)
     }
 
-    async fn handle(&self, _: ActorRef<Message>, message: Message, space: &mut Arc<Space>) -> Result<(), ActorProcessingErr> {
+    async fn handle(
+        &self,
+        _: ActorRef<Message>,
+        message: Message,
+        space: &mut Arc<Space>,
+    ) -> Result<(), ActorProcessingErr> {
         let Message::Eligible(obligation_id) = message;
         tracing::debug!(%obligation_id, "eligible");
         scheduler::ring(space);

@@ -73,7 +73,11 @@ impl Actor for Root {
     type Arguments = Arc<Space>;
 
     async fn pre_start(&self, myself: ActorRef<Message>, space: Arc<Space>) -> Result<Tree, ActorProcessingErr> {
-        let mut tree = Tree { space, parts: HashMap::new(), restarts: 0 };
+        let mut tree = Tree {
+            space,
+            parts: HashMap::new(),
+            restarts: 0,
+        };
         for part in PARTS {
             tree.start(&myself, part).await?;
         }
@@ -105,8 +109,15 @@ impl Actor for Root {
 }
 
 impl Tree {
-    async fn died(&mut self, myself: &ActorRef<Message>, actor: ActorId, error: &ActorProcessingErr) -> Result<(), ActorProcessingErr> {
-        let Some(part) = self.parts.remove(&actor) else { return Ok(()) };
+    async fn died(
+        &mut self,
+        myself: &ActorRef<Message>,
+        actor: ActorId,
+        error: &ActorProcessingErr,
+    ) -> Result<(), ActorProcessingErr> {
+        let Some(part) = self.parts.remove(&actor) else {
+            return Ok(());
+        };
         self.restarts += 1;
         tracing::error!(?part, %error, restarts = self.restarts, "an actor died");
         let started = match self.restarts <= RESTARTS_MAX {
@@ -132,7 +143,10 @@ impl Tree {
                 self.space.directory.scheduler.cast(scheduler::Message::Look);
             }
             Part::Reconciler => {
-                self.space.directory.reconciler.cast(reconciler::Message::Look(self.space.activity.begin()));
+                self.space
+                    .directory
+                    .reconciler
+                    .cast(reconciler::Message::Look(self.space.activity.begin()));
             }
             Part::Disclosure
             | Part::Participants

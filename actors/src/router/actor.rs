@@ -44,10 +44,20 @@ impl Actor for Router {
         for episode_id in space.view().under_way.values() {
             myself.send_message(Message::Advance(episode_id.clone()))?;
         }
-        Ok(Routes { space, places: HashMap::new(), episodes: HashMap::new(), rests: false })
+        Ok(Routes {
+            space,
+            places: HashMap::new(),
+            episodes: HashMap::new(),
+            rests: false,
+        })
     }
 
-    async fn handle(&self, myself: ActorRef<Message>, message: Message, routes: &mut Routes) -> Result<(), ActorProcessingErr> {
+    async fn handle(
+        &self,
+        myself: ActorRef<Message>,
+        message: Message,
+        routes: &mut Routes,
+    ) -> Result<(), ActorProcessingErr> {
         match message {
             Message::Advance(episode_id) => routes.advance(&myself, episode_id).await,
             Message::Rest => {
@@ -78,7 +88,12 @@ impl Actor for Router {
 
 impl Routes {
     async fn advance(&mut self, myself: &ActorRef<Message>, episode_id: EpisodeId) -> Result<(), ActorProcessingErr> {
-        let under_way = self.space.view().episodes.get(&episode_id).is_some_and(|episode| episode.end.is_none());
+        let under_way = self
+            .space
+            .view()
+            .episodes
+            .get(&episode_id)
+            .is_some_and(|episode| episode.end.is_none());
         if !under_way || self.rests {
             return Ok(());
         }
@@ -109,13 +124,20 @@ impl Routes {
             self.places.remove(&episode_id);
         }
         scheduler::ring(&self.space);
-        self.space.directory.reconciler.cast(reconciler::Message::Look(self.space.activity.begin()));
+        self.space
+            .directory
+            .reconciler
+            .cast(reconciler::Message::Look(self.space.activity.begin()));
     }
 
     /// A coordinator died: its successor goes on from the records.
     fn died(&mut self, myself: &ActorRef<Message>, actor: ActorId) {
-        let Some(episode_id) = self.episodes.remove(&actor) else { return };
-        let Some(place) = self.places.get_mut(&episode_id) else { return };
+        let Some(episode_id) = self.episodes.remove(&actor) else {
+            return;
+        };
+        let Some(place) = self.places.get_mut(&episode_id) else {
+            return;
+        };
         place.actor = None;
         place.restarts += 1;
         match place.restarts <= RESTARTS_MAX {

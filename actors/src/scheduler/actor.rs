@@ -18,13 +18,16 @@ use tokio::task::JoinHandle;
 /// The actor.
 pub(crate) struct Scheduler;
 
+/// A message on its way, to be sent when its time comes.
+type Sleeping = JoinHandle<Result<(), ractor::MessagingErr<Message>>>;
+
 /// What it keeps: what it has asked for and not been told, and when it wakes.
 pub(crate) struct Schedule {
     space: Arc<Space>,
     opening: BTreeMap<ObligationId, Answer>,
     ticking: Option<Answer>,
     ticked: Vec<Due>,
-    alarm: Option<(Timestamp, JoinHandle<Result<(), ractor::MessagingErr<Message>>>)>,
+    alarm: Option<(Timestamp, Sleeping)>,
     rests: bool,
 }
 
@@ -35,10 +38,22 @@ impl Actor for Scheduler {
 
     async fn pre_start(&self, _: ActorRef<Message>, space: Arc<Space>) -> Result<Schedule, ActorProcessingErr> {
         space.scheduler_rung.store(false, Ordering::Release);
-        Ok(Schedule { space, opening: BTreeMap::new(), ticking: None, ticked: Vec::new(), alarm: None, rests: false })
+        Ok(Schedule {
+            space,
+            opening: BTreeMap::new(),
+            ticking: None,
+            ticked: Vec::new(),
+            alarm: None,
+            rests: false,
+        })
     }
 
-    async fn handle(&self, myself: ActorRef<Message>, message: Message, schedule: &mut Schedule) -> Result<(), ActorProcessingErr> {
+    async fn handle(
+        &self,
+        myself: ActorRef<Message>,
+        message: Message,
+        schedule: &mut Schedule,
+    ) -> Result<(), ActorProcessingErr> {
         match message {
             Message::Look => schedule.look(&myself),
             Message::Rest => schedule.rests = true,
@@ -57,7 +72,10 @@ impl Schedule {
         self.space.scheduler_rung.store(false, Ordering::Release);
         let (view, at) = (self.space.view(), self.space.moment());
         self.opening.retain(|_, answer| is_awaited(answer));
-        self.ticking = self.ticking.take().and_then(|mut answer| is_awaited(&mut answer).then_some(answer));
+        self.ticking = self
+            .ticking
+            .take()
+            .and_then(|mut answer| is_awaited(&mut answer).then_some(answer));
         if !self.rests {
             self.open(&view);
             self.tick(&view, &at);
@@ -70,7 +88,10 @@ impl Schedule {
             let space = &self.space;
             self.opening.entry(obligation_id).or_insert_with_key(|obligation_id| {
                 let episode_id = EpisodeId::new(space.ports.ids.fresh("episode"));
-                space.ask(Input::Open { obligation_id: obligation_id.clone(), episode_id })
+                space.ask(Input::Open {
+                    obligation_id: obligation_id.clone(),
+                    episode_id,
+                })
             });
         }
     }

@@ -63,7 +63,12 @@ impl Actor for Semantic {
         })
     }
 
-    async fn handle(&self, myself: ActorRef<Message>, _: Message, service: &mut Service) -> Result<(), ActorProcessingErr> {
+    async fn handle(
+        &self,
+        myself: ActorRef<Message>,
+        _: Message,
+        service: &mut Service,
+    ) -> Result<(), ActorProcessingErr> {
         service.space.lanes.answered();
         service.land()?;
         service.decide()?;
@@ -76,7 +81,10 @@ impl Actor for Semantic {
 
 impl Service {
     fn is_halted(&self) -> bool {
-        self.space.options.halt_after.is_some_and(|halt_after| self.landed >= halt_after)
+        self.space
+            .options
+            .halt_after
+            .is_some_and(|halt_after| self.landed >= halt_after)
     }
 
     /// Lets everything leave that has become durable, after the view that shows it.
@@ -137,6 +145,7 @@ impl Service {
     /// Decides one input and submits its append. A sequence whose own records do not fold is broken: the actor ends, and
     /// its successor reads the log.
     fn take(&mut self, input: Input, at: Moment, caller: Caller) -> Result<(), ActorProcessingErr> {
+        self.space.probe("sequence");
         let step = self.sequence.take(input, at, &*self.space.log)?;
         self.space.note_restriction(self.sequence.view().restrictions_decided);
         match step.append {
@@ -167,13 +176,23 @@ impl Service {
     ) {
         let intent = appended.as_ref().and_then(|(_, intent)| *intent);
         let appended = appended.map(|(appended, _)| appended);
-        self.in_flight.push_back(InFlight { caller, reply, effects, appended, intent });
+        self.in_flight.push_back(InFlight {
+            caller,
+            reply,
+            effects,
+            appended,
+            intent,
+        });
     }
 
     /// Takes back the step that the log declined; nothing undurable is left but it. Gives whether to go on at once.
     fn withdraw(&mut self, myself: &ActorRef<Message>) -> Result<bool, Error> {
-        let Some((caller, declined)) = self.withdrawn.take() else { return Ok(true) };
-        let Some((input, at)) = self.sequence.discard().pop() else { return Ok(true) };
+        let Some((caller, declined)) = self.withdrawn.take() else {
+            return Ok(true);
+        };
+        let Some((input, at)) = self.sequence.discard().pop() else {
+            return Ok(true);
+        };
         match declined {
             Declined::Conflict(Conflict::Epoch { .. }) => {
                 caller.tell(Err(Error::Fenced));

@@ -70,12 +70,33 @@ impl Actor for Service {
         _: ActorRef<Message>,
         (space, desk): (Arc<Space>, Box<dyn Desk>),
     ) -> Result<Office, ActorProcessingErr> {
-        Ok(Office { space, desk, sessions: BTreeMap::new(), calls: HashMap::new() })
+        Ok(Office {
+            space,
+            desk,
+            sessions: BTreeMap::new(),
+            calls: HashMap::new(),
+        })
     }
 
-    async fn handle(&self, myself: ActorRef<Message>, message: Message, office: &mut Office) -> Result<(), ActorProcessingErr> {
+    async fn handle(
+        &self,
+        myself: ActorRef<Message>,
+        message: Message,
+        office: &mut Office,
+    ) -> Result<(), ActorProcessingErr> {
         match message {
-            Message::Attend(charge, reply) => office.attend(&myself, Outstanding { charge, reply, calls: 0 }).await,
+            Message::Attend(charge, reply) => {
+                office
+                    .attend(
+                        &myself,
+                        Outstanding {
+                            charge,
+                            reply,
+                            calls: 0,
+                        },
+                    )
+                    .await
+            }
             Message::Called(call, draft) => {
                 if let Some(outstanding) = office.calls.remove(&call) {
                     office.offer(&outstanding.charge, draft, outstanding.reply);
@@ -107,7 +128,11 @@ impl Actor for Service {
 }
 
 impl Office {
-    async fn attend(&mut self, myself: &ActorRef<Message>, mut outstanding: Outstanding) -> Result<(), ActorProcessingErr> {
+    async fn attend(
+        &mut self,
+        myself: &ActorRef<Message>,
+        mut outstanding: Outstanding,
+    ) -> Result<(), ActorProcessingErr> {
         if outstanding.calls >= CALLS_MAX {
             let draft = self.given_up(&outstanding.charge);
             self.offer(&outstanding.charge, Ok(draft), outstanding.reply);
@@ -120,7 +145,8 @@ impl Office {
                 outstanding.calls += 1;
                 let office = myself.clone();
                 let tell = Box::new(move |call, draft| drop(office.send_message(Message::Called(call, draft))));
-                let (call, _) = Actor::spawn_linked(None, Call::default(), Calling { call, tell }, myself.get_cell()).await?;
+                let (call, _) =
+                    Actor::spawn_linked(None, Call::default(), Calling { call, tell }, myself.get_cell()).await?;
                 self.calls.insert(call.get_id(), outstanding);
             }
         }
@@ -147,9 +173,10 @@ impl Office {
     fn input(&mut self, charge: &Charge, draft: Draft) -> Result<Input, Fault> {
         Ok(match draft {
             Draft::Payload(payload) => Input::Payload(self.submission(charge, *payload)?),
-            Draft::Work(packet) => {
-                Input::Issue { work: self.submission(charge, packet.work)?, disclosure: packet.disclosure }
-            }
+            Draft::Work(packet) => Input::Issue {
+                work: self.submission(charge, packet.work)?,
+                disclosure: packet.disclosure,
+            },
             Draft::Input(input) => *input,
         })
     }
@@ -162,8 +189,18 @@ impl Office {
             let session = self.space.identities.open(&charge.view, &producer.actor_id, id, &at)?;
             self.sessions.insert(producer.actor_id.clone(), session);
         }
-        let credential = self.sessions.get(&producer.actor_id).map_or(Credential::None, Credential::Session);
-        let auth = self.space.identities.authenticate(&charge.view, &Subject::payload(&payload), credential, &at)?;
-        Ok(Submission { content: Arc::new(payload), producer, auth })
+        let credential = self
+            .sessions
+            .get(&producer.actor_id)
+            .map_or(Credential::None, Credential::Session);
+        let auth = self
+            .space
+            .identities
+            .authenticate(&charge.view, &Subject::payload(&payload), credential, &at)?;
+        Ok(Submission {
+            content: Arc::new(payload),
+            producer,
+            auth,
+        })
     }
 }

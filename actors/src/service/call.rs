@@ -24,12 +24,21 @@ impl<T: Send + 'static> Actor for Call<T> {
     type State = Option<Calling<T>>;
     type Arguments = Calling<T>;
 
-    async fn pre_start(&self, myself: ActorRef<()>, calling: Calling<T>) -> Result<Option<Calling<T>>, ActorProcessingErr> {
+    async fn pre_start(
+        &self,
+        myself: ActorRef<()>,
+        calling: Calling<T>,
+    ) -> Result<Option<Calling<T>>, ActorProcessingErr> {
         myself.send_message(())?;
         Ok(Some(calling))
     }
 
-    async fn handle(&self, myself: ActorRef<()>, _: (), calling: &mut Option<Calling<T>>) -> Result<(), ActorProcessingErr> {
+    async fn handle(
+        &self,
+        myself: ActorRef<()>,
+        _: (),
+        calling: &mut Option<Calling<T>>,
+    ) -> Result<(), ActorProcessingErr> {
         if let Some(Calling { call, tell }) = calling.take() {
             tell(myself.get_id(), call.await);
         }

@@ -1,17 +1,33 @@
 //! Bounds at the edge: ordinary work is refused as busy, restrictions never wait behind it.
 
 use crate::support::*;
-use closer_actors::{Error, Options};
+use closer_actors::{Error, Options, Runtime};
 use closer_contracts::audit::RestrictiveAction;
 use closer_contracts::item::AffectedScope;
+use closer_contracts::refusal::RefusalCode;
+use closer_store::{Log, Settings, SimDisk};
+use std::sync::Arc;
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn at_the_bound_ordinary_work_is_busy_and_a_restriction_still_commits() {
     let place = Place::found(&founding(&[("o-1", "service-a", "p-1")]), proposes("basic")).await;
-    let runtime = place.start(Options { admitted_max: 4, ..Options::default() }).await;
+    let runtime = place
+        .start(Options {
+            admitted_max: 4,
+            ..Options::default()
+        })
+        .await;
     let handle = runtime.handle();
-    let inputs: Vec<_> = (0..64).map(|i| price(&handle, "elsewhere", &format!("e-{i}"))).collect();
-    let restriction = restriction(&handle, "statement-1", RestrictiveAction::SuspendEligibility(AffectedScope::Operation { operation: "plan.change".into() }));
+    let inputs: Vec<_> = (0..64)
+        .map(|i| price(&handle, "elsewhere", &format!("e-{i}")))
+        .collect();
+    let restriction = restriction(
+        &handle,
+        "statement-1",
+        RestrictiveAction::SuspendEligibility(AffectedScope::Operation {
+            operation: "plan.change".into(),
+        }),
+    );
     let mut waiting: Vec<_> = inputs.into_iter().map(|input| Box::pin(handle.submit(input))).collect();
     let mut refused = 0;
     let mut admitted = Vec::new();
@@ -50,11 +66,100 @@ async fn a_stopped_runtime_takes_nothing_more() {
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_space_is_founded_once_and_an_empty_log_is_not_run() {
     let place = Place::found(&founding(&[("o-1", "service-a", "p-1")]), proposes("basic")).await;
-    let at = closer_protocol::Moment { now: now(), clock: closer_monitor::ClockStanding::Reliable };
+    let at = closer_protocol::Moment {
+        now: now(),
+        clock: closer_monitor::ClockStanding::Reliable,
+    };
     let log = open(place.directory.path()).await;
     let again = closer_actors::found(&log, &founding(&[]), &at).await;
     assert!(matches!(again, Err(Error::Founded)));
     let empty = tempfile::tempdir().unwrap();
     let started = closer_actors::Runtime::start(open(empty.path()).await, place.ports(), Options::default()).await;
     assert!(matches!(started, Err(Error::Unfounded)));
+}
+
+/// A founded log on a simulated disk.
+async fn simulated(disk: &SimDisk) -> Arc<Log> {
+    let settings = Settings {
+        segment_bytes: 512 << 10,
+        derived: None,
+        ..Settings::default()
+    };
+    let log = Arc::new(Log::open_on(Arc::new(disk.clone()), settings, None).unwrap());
+    let at = closer_protocol::Moment {
+        now: now(),
+        clock: closer_monitor::ClockStanding::Reliable,
+    };
+    closer_actors::found(&log, &founding(&[("o-1", "service-a", "p-1")]), &at)
+        .await
+        .unwrap();
+    log
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn on_a_full_disk_ordinary_work_is_refused_and_a_restriction_still_commits() {
+    let disk = SimDisk::new();
+    let log = simulated(&disk).await;
+    let place = Place::found(&founding(&[]), proposes("basic")).await;
+    let runtime = Runtime::start(log, place.ports(), Options::default()).await.unwrap();
+    let handle = runtime.handle();
+    disk.set_capacity(Some(disk.used_bytes()));
+    let mut refused = None;
+    for i in 0..1000 {
+        let reply = handle
+            .submit(price(&handle, "elsewhere", &format!("e-{i}")))
+            .await
+            .unwrap();
+        if let Some(code) = told(&reply) {
+            refused = Some((i, code));
+            break;
+        }
+    }
+    let (recorded, code) = refused.expect("the disk fills up");
+    assert_eq!(code, RefusalCode::StorageFull);
+    let revocation = restriction(&handle, "statement-1", RestrictiveAction::RevokeGrant("grant-1".into()));
+    assert_eq!(told(&handle.submit(revocation).await.unwrap()), None);
+    let view = handle.view();
+    assert!(
+        view.state
+            .grant(&"grant-1".into())
+            .unwrap()
+            .revocation
+            .revoked_by
+            .is_some()
+    );
+    assert_eq!(
+        view.events.len(),
+        recorded,
+        "what was refused left nothing, and nothing recorded was lost"
+    );
+    disk.set_capacity(None);
+    send(&handle, "elsewhere", "e-after").await;
+    settle(&handle).await;
+    runtime.stop().await.unwrap();
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn nothing_leaves_of_a_step_whose_flush_failed() {
+    let disk = SimDisk::new();
+    let log = simulated(&disk).await;
+    let place = Place::found(&founding(&[]), proposes("basic")).await;
+    let runtime = Runtime::start(log, place.ports(), Options::default()).await.unwrap();
+    let handle = runtime.handle();
+    settle(&handle).await;
+    let before = handle.view();
+    let inputs: Vec<_> = (0..3).map(|i| price(&handle, "service-a", &format!("e-{i}"))).collect();
+    disk.fail_sync_after(0);
+    for input in inputs {
+        let settled = tokio::time::timeout(std::time::Duration::from_secs(20), handle.submit(input))
+            .await
+            .unwrap();
+        assert!(matches!(settled, Err(Error::Store(_) | Error::Stopped)), "{settled:?}");
+    }
+    assert!(
+        Arc::ptr_eq(&before, &handle.view()),
+        "no view shows what is not durable"
+    );
+    assert!(place.world.effects().is_empty());
+    runtime.kill().await;
 }

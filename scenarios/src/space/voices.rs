@@ -1,33 +1,49 @@
 //! What people and observers say to a space.
 
 use super::{Broken, Space};
+use closer_contracts::adjudication::{Adjudication, Disposition, Phase, RolePosition, Stance};
 use closer_contracts::audit::{DecisionType, RestrictionStatement, RestrictiveAction, UserDecision};
 use closer_contracts::auth::SigningScope;
+use closer_contracts::delta::Delta;
 use closer_contracts::envelope::{Body, DisclosureRef, Envelope};
 use closer_contracts::event::{Certainty, Event};
 use closer_contracts::id::{ArtifactId, DecisionId, EventId, Key, ObligationId, PayloadId};
-use closer_contracts::refs::{ActorRef, ArtifactRef, AuthenticatedIssuer, ProducerRole, SourceRef, Target};
+use closer_contracts::refs::{
+    ActorRef, ArtifactRef, AuthenticatedIssuer, EvidenceSnapshot, ProducerRole, SourceRef, SubjectType, Target,
+    TypedRef,
+};
 use closer_contracts::{Digest, Fault, Payload};
 use closer_protocol::input::Reply;
 use closer_protocol::services::{self, Lineage};
-use closer_protocol::readback;
+use closer_protocol::{adjudicate, commit, readback};
 
 impl Space {
     /// The EVENT of an observer about an entity.
     ///
     /// # Errors
     /// The codes of the contract.
-    pub fn event_payload(&mut self, entity: &str, change_kind: &str, evidence: Vec<ArtifactRef>) -> Result<Payload, Fault> {
+    pub fn event_payload(
+        &mut self,
+        entity: &str,
+        change_kind: &str,
+        evidence: Vec<ArtifactRef>,
+    ) -> Result<Payload, Fault> {
         let id = self.fresh("event");
         let intake = services::intake_disclosure("feed");
         let disclosure = self.view().disclosure(&intake).cloned();
-        let disclosure = disclosure.unwrap_or(DisclosureRef { id: intake.as_str().into(), digest: Digest::of(b"") });
+        let disclosure = disclosure.unwrap_or(DisclosureRef {
+            id: intake.as_str().into(),
+            digest: Digest::of(b""),
+        });
         Payload::seal(Envelope {
             protocol_version: Key::from("closer-draft-4"),
             payload_id: PayloadId::new(format!("pl.{id}")),
             r#type: closer_contracts::payload_type::PayloadType::Event,
             created_at: self.now.clone(),
-            producer: ActorRef { actor_id: "observer-1".into(), role: ProducerRole::Observer },
+            producer: ActorRef {
+                actor_id: "observer-1".into(),
+                role: ProducerRole::Observer,
+            },
             parents: Vec::new(),
             obligation_ids: Vec::new(),
             episode_id: None,
@@ -37,7 +53,9 @@ impl Space {
             causation_event_id: None,
             body: Body::from(Event {
                 event_id: EventId::new(id.as_str()),
-                source: SourceRef { source_id: "feed".into() },
+                source: SourceRef {
+                    source_id: "feed".into(),
+                },
                 observed_at: self.now.clone(),
                 received_at: self.now.clone(),
                 entity_ref: entity.into(),
@@ -87,7 +105,10 @@ impl Space {
     /// # Errors
     /// See [`Broken`].
     pub fn submit_statement(&mut self, statement: RestrictionStatement) -> Result<Reply, Broken> {
-        let producer = ActorRef { actor_id: statement.issuer.clone(), role: ProducerRole::Issuer };
+        let producer = ActorRef {
+            actor_id: statement.issuer.clone(),
+            role: ProducerRole::Issuer,
+        };
         self.submit_artifact(statement, producer, SigningScope::RestrictionStatement)
     }
 
@@ -96,14 +117,24 @@ impl Space {
     /// # Errors
     /// No such packet.
     pub fn decision(&mut self, decision_id: &DecisionId, decision_type: DecisionType) -> Result<UserDecision, Broken> {
-        let packet = self.view().packets.get(decision_id).ok_or_else(|| Broken::Stuck(format!("no packet {decision_id}")))?;
+        let packet = self
+            .view()
+            .packets
+            .get(decision_id)
+            .ok_or_else(|| Broken::Stuck(format!("no packet {decision_id}")))?;
         Ok(UserDecision {
-            briefcase_ref: ArtifactRef { id: ArtifactId::new(decision_id.as_str()), digest: packet.packet.payload.content_digest() },
+            briefcase_ref: ArtifactRef {
+                id: ArtifactId::new(decision_id.as_str()),
+                digest: packet.packet.payload.content_digest(),
+            },
             evidence_version: packet.evidence_version,
             selected_option_or_instruction: "allow".into(),
             authenticated_issuer: AuthenticatedIssuer {
                 identity: "user".into(),
-                auth_ref: ArtifactRef { id: "auth".into(), digest: Digest::of(b"auth") },
+                auth_ref: ArtifactRef {
+                    id: "auth".into(),
+                    digest: Digest::of(b"auth"),
+                },
             },
             issued_at: self.now.clone(),
             decision_type,
@@ -125,7 +156,10 @@ impl Space {
     /// # Errors
     /// See [`Broken`].
     pub fn submit_decision(&mut self, decision: UserDecision) -> Result<Reply, Broken> {
-        let producer = ActorRef { actor_id: "user".into(), role: ProducerRole::User };
+        let producer = ActorRef {
+            actor_id: "user".into(),
+            role: ProducerRole::User,
+        };
         self.submit_artifact(decision, producer, SigningScope::UserDecision)
     }
 
@@ -146,9 +180,19 @@ impl Space {
         let now = self.moment().now;
         let observed = self.world.observe(target, &now);
         let method = self.view().state.readback_method(&"plan.read".into());
-        let method = method.cloned().ok_or_else(|| Broken::Stuck("no method reads the target".into()))?;
+        let method = method
+            .cloned()
+            .ok_or_else(|| Broken::Stuck("no method reads the target".into()))?;
         let obligation = obligation.map(ObligationId::from);
-        Ok(readback::draft(self.view(), &method, &observed, target, None, obligation.as_ref(), &now)?)
+        Ok(readback::draft(
+            self.view(),
+            &method,
+            &observed,
+            target,
+            None,
+            obligation.as_ref(),
+            &now,
+        )?)
     }
 
     /// A payload of one of the space's own services, outside any episode.
@@ -174,6 +218,66 @@ impl Space {
         let id = PayloadId::new(self.fresh("pl.own"));
         let disclosure = services::internal_disclosure(self.view())?;
         let now = self.moment().now;
-        services::write(self.view(), id, services::actor_ref(role), lineage, disclosure, body, &now)
+        services::write(
+            self.view(),
+            id,
+            services::actor_ref(role),
+            lineage,
+            disclosure,
+            body,
+            &now,
+        )
+    }
+
+    /// The assessor's semantic-commit adjudication of a delta.
+    ///
+    /// # Errors
+    /// The codes of the contract.
+    pub fn endorsement(&mut self, delta: &Delta, disposition: Disposition) -> Result<Adjudication, Fault> {
+        let receipt = ArtifactRef {
+            id: ArtifactId::new(delta.delta_id.as_str()),
+            digest: delta.proposal_digest,
+        };
+        Ok(Adjudication {
+            adjudication_id: self.fresh("adj").as_str().into(),
+            phase: Phase::SemanticCommit,
+            subject: TypedRef {
+                id: (&delta.delta_id).into(),
+                digest: delta.proposal_digest,
+                r#type: SubjectType::Delta,
+            },
+            evidence_snapshot: EvidenceSnapshot::of(Vec::new())?,
+            readback_refs: Vec::new(),
+            governing_basis: self.view().state.reference(),
+            role_positions: vec![RolePosition {
+                actor: services::actor(ProducerRole::Assessor),
+                role: adjudicate::validator_role(),
+                position: Stance::For,
+                reason: "The changes are as the record shows.".into(),
+                receipt,
+            }],
+            decision_rule_ref: commit::mechanical_rule(),
+            dissent: Vec::new(),
+            unresolved: Vec::new(),
+            disposition,
+            extensions: None,
+        })
+    }
+
+    /// The assessor adjudicates a delta.
+    ///
+    /// # Errors
+    /// See [`Broken`].
+    pub fn endorse(&mut self, delta: &Delta, disposition: Disposition) -> Result<Reply, Broken> {
+        let adjudication = self.endorsement(delta, disposition)?;
+        let obligations = self
+            .view()
+            .deltas
+            .get(&delta.delta_id)
+            .map(|on_record| on_record.payload.envelope().obligation_ids.clone());
+        let obligations = obligations.unwrap_or_default();
+        let named: Vec<&str> = obligations.iter().map(ObligationId::as_str).collect();
+        let payload = self.write(ProducerRole::Assessor, &named, adjudication)?;
+        self.submit_payload(payload)
     }
 }

@@ -23,7 +23,9 @@ use closer_scenarios::{Deployment, Mode, Space, worker};
 use serde_json::json;
 
 fn with(payload: &Payload, id: &str, change: impl FnOnce(&mut Action)) -> Payload {
-    let Body::Action(action) = payload.body() else { unreachable!("an action") };
+    let Body::Action(action) = payload.body() else {
+        unreachable!("an action")
+    };
     let mut action = (**action).clone();
     change(&mut action);
     action.logical_digest = action.compute_logical_digest().unwrap();
@@ -64,15 +66,28 @@ fn again(space: &mut Space, episode_id: &EpisodeId, payload_id: &PayloadId) -> P
 
 /// The readback of the newest attempt, as the observer drafts it now.
 fn readback_now(space: &mut Space) -> Payload {
-    let attempt = space.view().attempts.values().last().expect("the attempt").clone();
-    let method = readback::method_for(space.view(), &attempt).expect("the method").clone();
+    let attempt = space.view().attempts.values().next_back().expect("the attempt").clone();
+    let method = readback::method_for(space.view(), &attempt)
+        .expect("the method")
+        .clone();
     let now = space.moment().now;
     let observed = space.world.observe(&attempt.action.target, &now);
-    readback::draft(space.view(), &method, &observed, &attempt.action.target, Some(&attempt), None, &now).unwrap()
+    readback::draft(
+        space.view(),
+        &method,
+        &observed,
+        &attempt.action.target,
+        Some(&attempt),
+        None,
+        &now,
+    )
+    .unwrap()
 }
 
 fn observed(payload: &Payload, change: impl FnOnce(&mut Evidence)) -> Payload {
-    let Body::Evidence(evidence) = payload.body() else { unreachable!("an observation") };
+    let Body::Evidence(evidence) = payload.body() else {
+        unreachable!("an observation")
+    };
     let mut evidence = (**evidence).clone();
     change(&mut evidence);
     changed(payload, |envelope| envelope.body = evidence.into())
@@ -150,7 +165,11 @@ fn a_new_owner_waits_until_the_former_owners_effect_is_reconciled() {
     let renewed = again(&mut space, &episode_id, &payload_id);
     let reply = dispatch(&mut space, &renewed);
     refused(&reply, Code::OutcomeUnknown);
-    assert_eq!(codes(&reply), [Code::OutcomeUnknown], "the epoch is right, the effect is open");
+    assert_eq!(
+        codes(&reply),
+        [Code::OutcomeUnknown],
+        "the epoch is right, the effect is open"
+    );
     space.pass(5_000).unwrap();
     space.world.set(&plan_target(), "plan", "large");
     let read = readback_now(&mut space);
@@ -183,7 +202,11 @@ fn a_retry_needs_a_grant_that_is_still_there() {
     space.world.effect_mode = Mode::NotSent;
     recorded(&dispatch(&mut space, &payload_id));
     let second = again(&mut space, &episode_id, &payload_id);
-    recorded(&space.restrict("issuer-1", RestrictiveAction::RevokeGrant("grant-1".into())).unwrap());
+    recorded(
+        &space
+            .restrict("issuer-1", RestrictiveAction::RevokeGrant("grant-1".into()))
+            .unwrap(),
+    );
     refused(&dispatch(&mut space, &second), Code::GrantRevoked);
     assert_eq!(space.world.effects().len(), 0);
 }
@@ -192,7 +215,10 @@ fn a_retry_needs_a_grant_that_is_still_there() {
 fn an_operation_that_is_not_repeat_safe_is_not_retried() {
     shows!("CP-8.2-03"; by "readback.absence_shown");
     let entry = operation("plan.change", EffectClass::ExternalReversible, RepeatSafety::RepeatSafe);
-    let once = closer_contracts::item::OperationEntry { repeat_safety: RepeatSafety::NotRepeatSafe, ..entry };
+    let once = closer_contracts::item::OperationEntry {
+        repeat_safety: RepeatSafety::NotRepeatSafe,
+        ..entry
+    };
     let (mut space, episode_id, payload_id) = ready(&Deployment::default().with(Item::Operation(once)));
     space.world.effect_mode = Mode::LostUnanswered;
     recorded(&dispatch(&mut space, &payload_id));
@@ -201,7 +227,11 @@ fn an_operation_that_is_not_repeat_safe_is_not_retried() {
     let read = readback_now(&mut space);
     recorded(&space.submit_payload(read).unwrap());
     let attempt = space.view().attempts.values().next().expect("the attempt");
-    assert_eq!(attempt.status, AttemptStatus::OutcomeUnknown, "another state does not show that nothing happened");
+    assert_eq!(
+        attempt.status,
+        AttemptStatus::OutcomeUnknown,
+        "another state does not show that nothing happened"
+    );
     let second = again(&mut space, &episode_id, &payload_id);
     refused(&dispatch(&mut space, &second), Code::OutcomeUnknown);
 }
@@ -211,15 +241,38 @@ fn a_replaced_grant_needs_a_new_assessment_and_a_new_key() {
     shows!("CP-C7-07", "CP-4.2-08"; by "monitor.read_set_moved");
     let (mut space, episode_id, payload_id) = ready(&Deployment::default());
     let old = space.view().actions.get(&payload_id).expect("the action").body.clone();
-    let accepted = space.view().state.item(ItemKind::Grant, &"grant-1".into()).expect("the grant").clone();
-    let Item::Grant(mut grant) = accepted.item.clone() else { unreachable!("a grant") };
+    let accepted = space
+        .view()
+        .state
+        .item(ItemKind::Grant, &"grant-1".into())
+        .expect("the grant")
+        .clone();
+    let Item::Grant(mut grant) = accepted.item.clone() else {
+        unreachable!("a grant")
+    };
     grant.expiry = grant.expiry.plus_ms(1_000);
-    let (reference, _) = space.view().declarations.values().next().expect("the declaration").clone();
-    let authority = AuthorityRef { kind: AuthorityKind::Declaration, reference };
-    let changes = vec![Change::Revise { item: Box::new(Item::Grant(grant)), replaces: accepted.digest }];
+    let (reference, _) = space
+        .view()
+        .declarations
+        .values()
+        .next()
+        .expect("the declaration")
+        .clone();
+    let authority = AuthorityRef {
+        kind: AuthorityKind::Declaration,
+        reference,
+    };
+    let changes = vec![Change::Revise {
+        item: Box::new(Item::Grant(grant)),
+        replaces: accepted.digest,
+    }];
     let delta = crate::support::delta(&mut space, changes, Vec::new(), vec![authority]);
     recorded(&crate::support::propose(&mut space, delta.clone()));
-    recorded(&crate::support::endorse(&mut space, &delta, closer_contracts::adjudication::Disposition::Endorsed));
+    recorded(&crate::support::endorse(
+        &mut space,
+        &delta,
+        closer_contracts::adjudication::Disposition::Endorsed,
+    ));
     recorded(&crate::support::commit(&mut space, &delta));
     let reply = dispatch(&mut space, &payload_id);
     refused(&reply, Code::StaleVersion);
@@ -229,9 +282,23 @@ fn a_replaced_grant_needs_a_new_assessment_and_a_new_key() {
     let episode = view.episodes.get(&episode_id).expect("the episode");
     let result = episode.results.first().expect("the result").clone();
     let now = space.moment().now;
-    let renewed = action::draft(&view, episode, &result, &worker::proposal("p-o-1", "basic"), &"grant-1".into(), 1, &now).unwrap();
-    let Body::Action(new) = renewed.body() else { unreachable!("an action") };
-    assert_ne!((&new.idempotency_key, new.logical_digest), (&old.idempotency_key, old.logical_digest));
+    let renewed = action::draft(
+        &view,
+        episode,
+        &result,
+        &worker::proposal("p-o-1", "basic"),
+        &"grant-1".into(),
+        1,
+        &now,
+    )
+    .unwrap();
+    let Body::Action(new) = renewed.body() else {
+        unreachable!("an action")
+    };
+    assert_ne!(
+        (&new.idempotency_key, new.logical_digest),
+        (&old.idempotency_key, old.logical_digest)
+    );
     recorded(&space.submit_payload(renewed.clone()).unwrap());
     refused(&dispatch(&mut space, renewed.id()), Code::Unassessed);
     assess(&mut space, &episode_id, renewed.id());
@@ -274,10 +341,14 @@ fn an_extension_changes_no_decision() {
     assess(&mut space, &episode_id, unauthorized.id());
     let reply = dispatch(&mut space, unauthorized.id());
     refused(&reply, Code::MissingAuthority);
-    let Body::Action(bare) = own.body() else { unreachable!("an action") };
+    let Body::Action(bare) = own.body() else {
+        unreachable!("an action")
+    };
     let none = Extensions([("org.example.authority_ref".into(), Plain(json!("grant-none")))].into());
     let extended = with(&own, "pl.extended", |action| action.extensions = Some(none));
-    let Body::Action(extended_body) = extended.body() else { unreachable!("an action") };
+    let Body::Action(extended_body) = extended.body() else {
+        unreachable!("an action")
+    };
     assert_eq!(extended_body.logical_digest, bare.logical_digest);
     recorded(&space.submit_payload(extended.clone()).unwrap());
     recorded(&dispatch(&mut space, extended.id()));
@@ -292,7 +363,11 @@ fn epoch_and_attempt_are_bound_by_the_envelope_around_them() {
         let mut forged: serde_json::Value = serde_json::from_slice(own.bytes()).unwrap();
         forged["body"][field] = value;
         let bytes = closer_contracts::canonical::to_bytes(&forged).unwrap();
-        assert_eq!(Payload::read(&bytes).map_err(|fault| fault.code).err(), Some(Code::DigestMismatch), "{field}");
+        assert_eq!(
+            Payload::read(&bytes).map_err(|fault| fault.code).err(),
+            Some(Code::DigestMismatch),
+            "{field}"
+        );
     }
     assert_eq!(Payload::read(own.bytes()).unwrap(), own);
 }
@@ -314,9 +389,17 @@ fn after_a_crash_between_call_and_record_the_target_decides() {
         let attempt = space.view().attempts.values().next().expect("the attempt");
         assert_eq!(attempt.status, AttemptStatus::OutcomeUnknown);
         space.finish(&episode_id).unwrap();
-        let expected = if applied { ObligationStatus::Resolved } else { ObligationStatus::Active };
+        let expected = if applied {
+            ObligationStatus::Resolved
+        } else {
+            ObligationStatus::Active
+        };
         assert_eq!(status(&space, "o-1"), expected, "applied: {applied}");
-        assert_eq!(space.world.effects().len(), usize::from(applied), "no effect is repeated");
+        assert_eq!(
+            space.world.effects().len(),
+            usize::from(applied),
+            "no effect is repeated"
+        );
     }
 }
 
@@ -331,12 +414,22 @@ fn an_outcome_is_not_adjudicated_without_its_readback() {
     let episode = view.episodes.get(&episode_id).expect("the episode");
     let attempt = view.attempts.values().next().expect("the attempt");
     let evidence = view.evidence.values().next().expect("the readback");
-    let judged = closer_protocol::adjudicate::post_outcome(&view, episode, attempt, evidence, &space.moment().now).unwrap();
-    let Body::Adjudication(body) = judged.body() else { unreachable!("an adjudication") };
+    let judged =
+        closer_protocol::adjudicate::post_outcome(&view, episode, attempt, evidence, &space.moment().now).unwrap();
+    let Body::Adjudication(body) = judged.body() else {
+        unreachable!("an adjudication")
+    };
     assert_eq!(body.phase, Phase::PostOutcome);
     let mut without = judged.envelope().clone();
-    without.body = closer_contracts::adjudication::Adjudication { readback_refs: Vec::new(), ..(**body).clone() }.into();
-    assert_eq!(Payload::seal(without).map_err(|fault| fault.code).err(), Some(Code::SchemaInvalid));
+    without.body = closer_contracts::adjudication::Adjudication {
+        readback_refs: Vec::new(),
+        ..(**body).clone()
+    }
+    .into();
+    assert_eq!(
+        Payload::seal(without).map_err(|fault| fault.code).err(),
+        Some(Code::SchemaInvalid)
+    );
     recorded(&space.submit_payload(judged).unwrap());
 }
 
@@ -346,10 +439,6 @@ fn a_readback_comes_after_its_attempt() {
     let (mut space, _, payload_id) = ready(&Deployment::default());
     let before = space.moment().now;
     space.pass(1_000).unwrap();
-    let payload_id = match space.next(&space.view().episodes.keys().next().expect("the episode").clone()).unwrap() {
-        Next::Dispatch { payload_id } => payload_id,
-        _ => payload_id,
-    };
     recorded(&dispatch(&mut space, &payload_id));
     let read = readback_now(&mut space);
     let early = observed(&read, |evidence| evidence.observed_at = before);
@@ -360,7 +449,7 @@ fn a_readback_comes_after_its_attempt() {
 
 #[test]
 fn another_accounts_target_establishes_nothing() {
-    shows!("CP-C8-03", "CP-INV-04"; by "readback.other_target");
+    shows!("CP-C8-03", "CP-INV-04"; by "readback.other_target", "readback.outcome_misstated");
     let (mut space, episode_id, payload_id) = ready(&Deployment::default());
     recorded(&dispatch(&mut space, &payload_id));
     space.world.observe_mode = Mode::WrongAccount;
@@ -401,23 +490,91 @@ fn a_readback_is_of_an_attempt_on_record_by_its_registered_method() {
 fn an_attempt_that_nobody_asked_for_has_no_outcome() {
     shows!("CP-8.1-12"; by "dispatch.outcome_on_record");
     let (mut space, episode_id, payload_id) = ready(&Deployment::default());
-    let performed = Performed::NotSent { reason: "there was no intent".into() };
-    refused(&space.submit(Input::Performed { attempt_id: "attempt-none".into(), performed }).unwrap(), Code::UnresolvedRef);
+    let performed = Performed::NotSent {
+        reason: "there was no intent".into(),
+    };
+    refused(
+        &space
+            .submit(Input::Performed {
+                attempt_id: "attempt-none".into(),
+                performed,
+            })
+            .unwrap(),
+        Code::UnresolvedRef,
+    );
     recorded(&dispatch(&mut space, &payload_id));
     until(&mut space, &episode_id, |next| matches!(next, Next::Judge { .. }));
-    let intent = space.entries().unwrap().iter().position(|(_, entry)| matches!(entry, closer_protocol::Entry::Intent(_)));
-    let outcome = space.entries().unwrap().iter().position(|(_, entry)| matches!(entry, closer_protocol::Entry::Outcome(_)));
-    assert!(intent.is_some() && intent < outcome, "the intent is on record before what came of it");
+    let intent = space
+        .entries()
+        .unwrap()
+        .iter()
+        .position(|(_, entry)| matches!(entry, closer_protocol::Entry::Intent(_)));
+    let outcome = space
+        .entries()
+        .unwrap()
+        .iter()
+        .position(|(_, entry)| matches!(entry, closer_protocol::Entry::Outcome(_)));
+    assert!(
+        intent.is_some() && intent < outcome,
+        "the intent is on record before what came of it"
+    );
 }
 
-/// Kept apart: nobody but the planner asks for an effect.
+#[test]
+fn the_interval_between_authorization_and_effect_is_on_record_or_said_to_be_unknown() {
+    shows!("CP-8.1-15"; by "readback.absence_shown");
+    let (mut space, _, payload_id) = ready(&Deployment::default());
+    space.sends_at_once = false;
+    recorded(&dispatch(&mut space, &payload_id));
+    space.pass(2_000).unwrap();
+    space.send().unwrap();
+    let attempt = space.view().attempts.values().next().expect("the attempt").clone();
+    let sent_at = attempt
+        .outcome
+        .as_ref()
+        .and_then(|outcome| outcome.sent_at.clone())
+        .expect("it was sent");
+    assert_eq!(sent_at.unix_ms() - attempt.intent.authorized_at.unix_ms(), 2_000);
+    space.pass(2_000).unwrap();
+    space.world.set(&plan_target(), "plan", "large");
+    let read = readback_now(&mut space);
+    recorded(&space.submit_payload(read).unwrap());
+    let settled = space
+        .view()
+        .attempts
+        .values()
+        .next()
+        .expect("the attempt")
+        .outcome
+        .clone()
+        .expect("settled");
+    assert_eq!(
+        (settled.status, settled.sent_at.clone()),
+        (AttemptStatus::NoEffectConfirmed, Some(sent_at)),
+        "and stays with what settles it"
+    );
+    let (mut space, _, payload_id) = ready(&Deployment::default());
+    space.sends_at_once = false;
+    recorded(&dispatch(&mut space, &payload_id));
+    space.crash().unwrap();
+    let attempt = space.view().attempts.values().next().expect("the attempt");
+    assert_eq!(
+        attempt.outcome.as_ref().map(|outcome| outcome.sent_at.clone()),
+        Some(None),
+        "unknown after a crash"
+    );
+}
+
 #[test]
 fn an_action_of_another_role_is_never_recorded() {
     shows!("CP-6.2-06"; by "payload_type.producer_unmapped");
     let (mut space, _, payload_id) = ready(&Deployment::default());
     let own = payload(&space, &payload_id);
     let coordinator = closer_protocol::services::actor_ref(ProducerRole::Coordinator);
-    let theirs = changed(&with(&own, "pl.theirs", |action| action.attempt_id = "attempt-theirs".into()), |envelope| envelope.producer = coordinator);
+    let theirs = changed(
+        &with(&own, "pl.theirs", |action| action.attempt_id = "attempt-theirs".into()),
+        |envelope| envelope.producer = coordinator,
+    );
     refused(&space.submit_payload(theirs.clone()).unwrap(), Code::MissingAuthority);
     refused(&dispatch(&mut space, theirs.id()), Code::UnresolvedRef);
 }

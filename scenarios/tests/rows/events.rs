@@ -16,7 +16,9 @@ use closer_scenarios::founding::identity;
 use closer_scenarios::{Deployment, Space, worker};
 
 fn with(payload: &Payload, change: impl FnOnce(&mut Event)) -> Payload {
-    let Body::Event(event) = payload.body() else { unreachable!("an event") };
+    let Body::Event(event) = payload.body() else {
+        unreachable!("an event")
+    };
     let mut event = (**event).clone();
     change(&mut event);
     changed(payload, |envelope| envelope.body = event.into())
@@ -27,7 +29,11 @@ fn quiet() -> Space {
 }
 
 fn eligible(space: &Space) -> usize {
-    space.view().eligible.get(&ObligationId::from("o-1")).map_or(0, Vec::len)
+    space
+        .view()
+        .eligible
+        .get(&ObligationId::from("o-1"))
+        .map_or(0, Vec::len)
 }
 
 #[test]
@@ -38,7 +44,11 @@ fn an_event_from_a_source_that_its_producer_may_not_emit_for_is_compared_with_no
     let unknown = with(&payload, |event| event.source.source_id = "nowhere".into());
     refused(&space.submit_payload(unknown).unwrap(), Code::Unauthenticated);
     assert_eq!((space.view().matches.len(), eligible(&space)), (0, 0));
-    assert_eq!(space.refusals().unwrap(), [Code::Unauthenticated], "the rejected arrival is on record");
+    assert_eq!(
+        space.refusals().unwrap(),
+        [Code::Unauthenticated],
+        "the rejected arrival is on record"
+    );
     recorded(&space.submit_payload(payload).unwrap());
     assert_eq!((space.view().matches.len(), eligible(&space)), (1, 1));
 }
@@ -100,7 +110,11 @@ fn a_reported_event_justifies_investigation_and_is_no_fact() {
     shows!("CP-C2-03"; by "matching.candidate_satisfied");
     let mut space = quiet();
     let payload = space.event_payload("service-a", "price", Vec::new()).unwrap();
-    recorded(&space.submit_payload(with(&payload, |event| event.certainty = Certainty::Reported)).unwrap());
+    recorded(
+        &space
+            .submit_payload(with(&payload, |event| event.certainty = Certainty::Reported))
+            .unwrap(),
+    );
     space.run().unwrap();
     assert_eq!(space.view().works.len(), 1, "it is investigated");
     assert!(!claimed(&space), "nothing is accepted from it");
@@ -115,7 +129,12 @@ fn an_irrelevant_event_stays_on_record_and_activates_nothing() {
     recorded(&space.event("service-b", "price").unwrap());
     recorded(&space.event("service-a", "key_revoked").unwrap());
     space.run().unwrap();
-    let outcomes: Vec<MatchOutcome> = space.view().matches.values().map(|(_, receipt)| receipt.outcome).collect();
+    let outcomes: Vec<MatchOutcome> = space
+        .view()
+        .matches
+        .values()
+        .map(|(_, receipt)| receipt.outcome)
+        .collect();
     assert_eq!(outcomes, [MatchOutcome::Unmatched, MatchOutcome::Unmatched]);
     assert_eq!((space.view().events.len(), space.view().works.len()), (2, 0));
     assert_eq!(space.view().state.open_obligations().count(), obligations);
@@ -140,7 +159,16 @@ fn restrictive() -> Deployment {
 fn a_restrictive_event_restricts_only_from_the_source_that_speaks_for_the_issuer() {
     shows!("CP-C2-04", "CP-7.2-18"; by "urgent.source_speaks_for_issuer");
     let mut space = Space::found(&restrictive(), worker::proposes("basic")).unwrap();
-    let revoked = |space: &Space| space.view().state.grant(&"grant-1".into()).expect("the grant").revocation.revoked_by.is_some();
+    let revoked = |space: &Space| {
+        space
+            .view()
+            .state
+            .grant(&"grant-1".into())
+            .expect("the grant")
+            .revocation
+            .revoked_by
+            .is_some()
+    };
     let payload = space.event_payload("service-a", "key_revoked", Vec::new()).unwrap();
     let elsewhere = with(&payload, |event| event.source.source_id = "service-a".into());
     recorded(&space.submit_payload(elsewhere).unwrap());
@@ -149,8 +177,13 @@ fn a_restrictive_event_restricts_only_from_the_source_that_speaks_for_the_issuer
     recorded(&space.event("service-a", "key_revoked").unwrap());
     assert!(revoked(&space), "at once, though an event of this kind has just come");
     let kinds = since(&space, before);
-    assert!(matches!(kinds.first(), Some(Entry::Payload(payload)) if matches!(payload.body(), Body::Event(_))), "the event comes first");
-    assert!(kinds.iter().any(|entry| matches!(entry, Entry::Artifact(artifact) if matches!(**artifact, ArtifactBody::CommitReceipt(_)))));
+    assert!(
+        matches!(kinds.first(), Some(Entry::Payload(payload)) if matches!(payload.body(), Body::Event(_))),
+        "the event comes first"
+    );
+    assert!(kinds.iter().any(
+        |entry| matches!(entry, Entry::Artifact(artifact) if matches!(**artifact, ArtifactBody::CommitReceipt(_)))
+    ));
 }
 
 #[test]
@@ -158,6 +191,8 @@ fn a_restrictive_event_restricts_however_often_its_key_comes() {
     shows!("CP-7.2-19"; by "urgent.source_speaks_for_issuer");
     let mut space = Space::found(&restrictive(), worker::proposes("basic")).unwrap();
     recorded(&space.event("service-a", "price").unwrap());
+    let held = space.view().state.grant(&"grant-1".into()).expect("the grant");
+    assert!(held.revocation.revoked_by.is_none(), "a price restricts nothing");
     let known = space.view().events.values().next().expect("the event").payload.clone();
     let reused = changed(&known, |envelope| envelope.payload_id = "pl.restrictive".into());
     let reused = with(&reused, |event| {
@@ -166,8 +201,51 @@ fn a_restrictive_event_restricts_however_often_its_key_comes() {
     });
     refused(&space.submit_payload(reused).unwrap(), Code::KeyConflict);
     let grant = space.view().state.grant(&"grant-1".into()).expect("the grant").clone();
-    assert!(grant.revocation.revoked_by.is_some(), "a conflict of keys does not delay it");
-    let scope = AffectedScope::Grant { grant_id: "grant-1".into() };
-    let receipt = space.view().commits.values().filter_map(|committed| committed.receipt.clone()).find_map(|receipt| receipt.urgent_details.clone());
+    assert!(
+        grant.revocation.revoked_by.is_some(),
+        "a conflict of keys does not delay it"
+    );
+    let scope = AffectedScope::Grant {
+        grant_id: "grant-1".into(),
+    };
+    let receipt = space
+        .view()
+        .commits
+        .values()
+        .filter_map(|committed| committed.receipt.clone())
+        .find_map(|receipt| receipt.urgent_details.clone());
     assert_eq!(receipt.map(|details| details.affected_scope), Some(scope));
+}
+
+#[test]
+fn when_it_was_seen_and_when_it_was_received_stay_apart() {
+    shows!("CP-C2-06"; by "matching.candidate_satisfied");
+    let mut space = quiet();
+    let payload = space.event_payload("service-a", "price", Vec::new()).unwrap();
+    let early = closer_contracts::Timestamp::parse("2025-12-24T00:00:00Z").unwrap();
+    recorded(
+        &space
+            .submit_payload(with(&payload, |event| event.observed_at = early.clone()))
+            .unwrap(),
+    );
+    recorded(&space.event("service-a", "price").unwrap());
+    let events: Vec<_> = space
+        .view()
+        .events
+        .values()
+        .map(|event| (event.body.observed_at.clone(), event.body.received_at.clone()))
+        .collect();
+    assert_eq!(events.len(), 2);
+    let now = space.moment().now;
+    assert!(events.contains(&(early, now.clone())) && events.contains(&(now.clone(), now)));
+    assert_eq!(eligible(&space), 2, "a late arrival matches like any other");
+}
+
+#[test]
+fn a_source_announces_only_the_kinds_of_change_it_has_declared() {
+    shows!("CP-B-17", "CP-C2-02"; by "event.change_kind_undeclared");
+    let mut space = quiet();
+    refused(&space.event("service-a", "weather").unwrap(), Code::UnresolvedRef);
+    assert_eq!(space.view().matches.len(), 0);
+    recorded(&space.event("service-a", "price").unwrap());
 }

@@ -1,12 +1,26 @@
 //! Requirement rows of the pure core, shown on a deterministic space: each test drives the same sequence as the actors do.
 
+#[cfg(test)]
 mod actions;
+#[cfg(test)]
 mod adjudication;
+#[cfg(test)]
 mod commits;
+#[cfg(test)]
 mod events;
+#[cfg(test)]
 mod intake;
+#[cfg(test)]
 mod people;
+#[cfg(test)]
+mod races;
+#[cfg(test)]
 mod support;
+#[cfg(test)]
+mod the_loop;
+#[cfg(test)]
 mod traces;
+#[cfg(test)]
 mod urgent;
+#[cfg(test)]
 mod work;

@@ -1,13 +1,14 @@
 //! What belongs to the user: packets, answers, and what silence does not do.
 
-use crate::support::{begun, codes, commit, delta, dispatch, endorse, grants, propose, recorded, refused, space, status, until};
+use crate::support::{
+    begun, codes, commit, delta, dispatch, endorse, grants, propose, recorded, refused, space, status, until,
+};
 use closer_contracts::RefusalCode as Code;
 use closer_contracts::adjudication::Disposition;
 use closer_contracts::audit::{Confession, ConfessionStatus, DecisionType, Reconsideration};
 use closer_contracts::auth::{SigningScope, Subject};
 use closer_contracts::briefcase::{Briefcase, DecisionClass, PacketStatus};
 use closer_contracts::delta::{AuthorityKind, AuthorityRef, Change};
-use closer_contracts::envelope::Body;
 use closer_contracts::id::DecisionId;
 use closer_contracts::item::{Item, ItemKind};
 use closer_contracts::obligation::ObligationStatus;
@@ -19,7 +20,7 @@ use closer_protocol::bench::PACKET_MS;
 use closer_protocol::entry::{NoticeKind, payload_ref};
 use closer_protocol::episode::Next;
 use closer_scenarios::founding::plan_target;
-use closer_scenarios::{Deployment, Space, worker};
+use closer_scenarios::{Space, worker};
 use serde_json::json;
 
 /// A space with one open packet that asks to allow the large plan, which no grant covers.
@@ -43,7 +44,11 @@ fn the_users_silence_permits_nothing() {
     for _ in 0..5 {
         space.pass(PACKET_MS).unwrap();
     }
-    assert_eq!(space.view().packets.get(&decision_id).map(|packet| packet.status), Some(PacketStatus::Overdue), "it is told");
+    assert_eq!(
+        space.view().packets.get(&decision_id).map(|packet| packet.status),
+        Some(PacketStatus::Overdue),
+        "it is told"
+    );
     assert_eq!(grants(&space), before);
     assert_eq!(status(&space, "o-1"), ObligationStatus::AwaitingUserJudgment);
     recorded(&space.event("service-a", "price").unwrap());
@@ -53,11 +58,26 @@ fn the_users_silence_permits_nothing() {
     let episode = view.episodes.get(&episode_id).expect("the episode");
     let result = episode.results.first().expect("the result").clone();
     let now = space.moment().now;
-    let hoped = closer_protocol::action::draft(&view, episode, &result, &worker::proposal("p-o-1", "large"), &"grant-hoped-for".into(), 1, &now).unwrap();
+    let hoped = closer_protocol::action::draft(
+        &view,
+        episode,
+        &result,
+        &worker::proposal("p-o-1", "large"),
+        &"grant-hoped-for".into(),
+        1,
+        &now,
+    )
+    .unwrap();
     recorded(&space.submit_payload(hoped.clone()).unwrap());
     let view = space.view().clone();
     let action = view.actions.get(hoped.id()).expect("the action");
-    let assessed = closer_protocol::adjudicate::pre_action(&view, view.episodes.get(&episode_id).expect("the episode"), action, &now).unwrap();
+    let assessed = closer_protocol::adjudicate::pre_action(
+        &view,
+        view.episodes.get(&episode_id).expect("the episode"),
+        action,
+        &now,
+    )
+    .unwrap();
     recorded(&space.submit_payload(assessed).unwrap());
     refused(&dispatch(&mut space, hoped.id()), Code::MissingAuthority);
     assert_eq!(space.world.effects().len(), 0);
@@ -68,9 +88,15 @@ fn an_acknowledgment_grants_nothing() {
     shows!("CP-C13-06"; by "bench.only_acknowledged");
     let (mut space, decision_id) = asked();
     let before = grants(&space);
-    refused(&space.answer(&decision_id, DecisionType::Acknowledgment).unwrap(), Code::NotAGrant);
+    refused(
+        &space.answer(&decision_id, DecisionType::Acknowledgment).unwrap(),
+        Code::NotAGrant,
+    );
     assert_eq!(grants(&space), before);
-    assert_eq!(space.view().packets.get(&decision_id).map(|packet| packet.status), Some(PacketStatus::Open));
+    assert_eq!(
+        space.view().packets.get(&decision_id).map(|packet| packet.status),
+        Some(PacketStatus::Open)
+    );
     space.run().unwrap();
     assert_eq!(space.world.effects().len(), 0);
 }
@@ -88,8 +114,18 @@ fn four_kinds_of_answer_are_told_apart_and_one_leads_to_a_grant() {
         let before = grants(&space).len();
         recorded(&space.answer(&decision_id, answer).unwrap());
         assert_eq!(grants(&space).len() > before, granted, "{answer}");
-        assert_eq!(status(&space, "o-1"), ObligationStatus::Active, "the obligation is worked on again");
-        let (_, decision) = space.view().decisions.get(&decision_id).and_then(|decisions| decisions.first()).expect("the answer").clone();
+        assert_eq!(
+            status(&space, "o-1"),
+            ObligationStatus::Active,
+            "the obligation is worked on again"
+        );
+        let (_, decision) = space
+            .view()
+            .decisions
+            .get(&decision_id)
+            .and_then(|decisions| decisions.first())
+            .expect("the answer")
+            .clone();
         assert_eq!(decision.decision_type, answer, "the answer is on record as what it is");
     }
 }
@@ -117,8 +153,16 @@ fn a_packet_is_answered_by_the_user_and_nobody_else() {
     let (mut space, decision_id) = asked();
     let before = grants(&space);
     let decision = space.decision(&decision_id, DecisionType::ScopedAuthorization).unwrap();
-    let worker = ActorRef { actor_id: "worker".into(), role: ProducerRole::Participant };
-    refused(&space.submit_artifact(decision, worker, SigningScope::UserDecision).unwrap(), Code::MissingAuthority);
+    let worker = ActorRef {
+        actor_id: "worker".into(),
+        role: ProducerRole::Participant,
+    };
+    refused(
+        &space
+            .submit_artifact(decision, worker, SigningScope::UserDecision)
+            .unwrap(),
+        Code::MissingAuthority,
+    );
     let mut for_another = space.decision(&decision_id, DecisionType::ScopedAuthorization).unwrap();
     for_another.authenticated_issuer.identity = "worker".into();
     refused(&space.submit_decision(for_another).unwrap(), Code::MissingAuthority);
@@ -129,7 +173,11 @@ fn a_packet_is_answered_by_the_user_and_nobody_else() {
 fn whoever_declares_decides_or_grants_is_authenticated() {
     shows!("CP-C14-17", "CP-C1-05"; by "auth.role_unassigned");
     let (mut space, _) = asked();
-    for scope in [SigningScope::Declaration, SigningScope::UserDecision, SigningScope::Grant] {
+    for scope in [
+        SigningScope::Declaration,
+        SigningScope::UserDecision,
+        SigningScope::Grant,
+    ] {
         let claimed = |producer: &str| Subject {
             id: "something".into(),
             content_digest: Digest::of(b"something"),
@@ -153,16 +201,29 @@ fn a_packet_invents_neither_preference_nor_proposal() {
     space.run().unwrap();
     let (_, shown) = space.view().packets.get_min().expect("a packet").clone();
     assert_eq!(shown.packet.body.decision_class, DecisionClass::MaterialTradeoff);
-    assert_eq!((&shown.packet.body.recommendation, &shown.packet.body.requested_authorization), (&None, &None));
+    assert_eq!(
+        (
+            &shown.packet.body.recommendation,
+            &shown.packet.body.requested_authorization
+        ),
+        (&None, &None)
+    );
     assert!(shown.packet.body.recommendation_reason.is_some());
     let mut silent = shown.packet.payload.envelope().clone();
-    silent.body = Briefcase { recommendation_reason: None, ..(*shown.packet.body).clone() }.into();
-    assert_eq!(Payload::seal(silent).map_err(|fault| fault.code).err(), Some(Code::SchemaInvalid));
+    silent.body = Briefcase {
+        recommendation_reason: None,
+        ..(*shown.packet.body).clone()
+    }
+    .into();
+    assert_eq!(
+        Payload::seal(silent).map_err(|fault| fault.code).err(),
+        Some(Code::SchemaInvalid)
+    );
 }
 
 #[test]
 fn a_tradeoff_of_the_users_is_asked_and_never_guessed() {
-    shows!("CP-10.2-06", "CP-7.3-10"; by "bench.answer_authorizes");
+    shows!("CP-10.2-06", "CP-7.3-10"; by "episode.judgment_is_the_users");
     let mut space = space(worker::leaves_open(Need::Tradeoff));
     recorded(&space.event("service-a", "price").unwrap());
     space.run().unwrap();
@@ -190,30 +251,75 @@ fn a_missed_deadline_is_told_once_to_the_owner_that_its_policy_names() {
         .entries()
         .unwrap()
         .into_iter()
-        .filter_map(|(_, entry)| if let closer_protocol::Entry::Notice(notice) = entry { Some(notice) } else { None })
+        .filter_map(|(_, entry)| {
+            if let closer_protocol::Entry::Notice(notice) = entry {
+                Some(notice)
+            } else {
+                None
+            }
+        })
         .filter(|notice| notice.kind == NoticeKind::Overdue)
         .collect();
     assert_eq!(overdue.len(), 1, "{overdue:?}");
     assert_eq!(overdue[0].owner, Some("user".into()));
-    assert!(overdue[0].subjects.iter().any(|subject| subject.as_str() == decision_id.as_str()));
+    assert!(
+        overdue[0]
+            .subjects
+            .iter()
+            .any(|subject| subject.as_str() == decision_id.as_str())
+    );
     let obligation = space.view().state.obligation(&"o-1".into()).expect("the obligation");
     assert!(obligation.status.is_open() && (!obligation.reentry_refs.is_empty() || obligation.trigger_gap.is_some()));
     recorded(&space.answer(&decision_id, DecisionType::ScopedAuthorization).unwrap());
-    assert_eq!(space.view().notices.values().filter(|notice| notice.kind == NoticeKind::Overdue).count(), 1, "a late answer erases nothing");
+    assert_eq!(
+        space
+            .view()
+            .notices
+            .values()
+            .filter(|notice| notice.kind == NoticeKind::Overdue)
+            .count(),
+        1,
+        "a late answer erases nothing"
+    );
 }
 
 /// A delta that makes a grant from the user's decision, changed by `widen`.
-fn granting(space: &mut Space, decision_id: &DecisionId, widen: impl FnOnce(&mut closer_contracts::audit::Grant)) -> closer_contracts::delta::Delta {
-    let (reference, _) = space.view().decisions.get(decision_id).and_then(|decisions| decisions.first()).expect("the answer").clone();
-    let made = space.view().state.items(ItemKind::Grant).find_map(|accepted| match &accepted.item {
-        Item::Grant(grant) if grant.grant_id != "grant-1".into() => Some(grant.clone()),
-        _ => None,
-    });
+fn granting(
+    space: &mut Space,
+    decision_id: &DecisionId,
+    widen: impl FnOnce(&mut closer_contracts::audit::Grant),
+) -> closer_contracts::delta::Delta {
+    let (reference, _) = space
+        .view()
+        .decisions
+        .get(decision_id)
+        .and_then(|decisions| decisions.first())
+        .expect("the answer")
+        .clone();
+    let held = space
+        .view()
+        .state
+        .items(ItemKind::Grant)
+        .filter_map(|accepted| accepted.item.as_grant());
+    let made = held
+        .into_iter()
+        .find(|grant| grant.grant_id != "grant-1".into())
+        .cloned();
     let mut grant = made.expect("the grant that the decision led to");
     grant.grant_id = space.fresh("grant").as_str().into();
     widen(&mut grant);
-    let authority = AuthorityRef { kind: AuthorityKind::UserDecision, reference };
-    delta(space, vec![Change::Add { item: Box::new(Item::Grant(grant)) }], Vec::new(), vec![authority])
+    let authority = AuthorityRef {
+        kind: AuthorityKind::UserDecision,
+        reference,
+    };
+    delta(
+        space,
+        vec![Change::Add {
+            item: Box::new(Item::Grant(grant)),
+        }],
+        Vec::new(),
+        vec![authority],
+    )
 }
 
 #[test]
@@ -223,7 +329,12 @@ fn a_grant_is_never_wider_than_what_the_user_was_asked() {
     recorded(&space.answer(&decision_id, DecisionType::ScopedAuthorization).unwrap());
     let widened: [fn(&mut closer_contracts::audit::Grant); 4] = [
         |grant| grant.allowed_operations.push("plan.cancel".into()),
-        |grant| grant.targets = vec![TargetPattern { address: "*".into(), ..TargetPattern::exactly(&plan_target()) }],
+        |grant| {
+            grant.targets = vec![TargetPattern {
+                address: "*".into(),
+                ..TargetPattern::exactly(&plan_target())
+            }]
+        },
         |grant| grant.parameter_bounds[0].one_of = Some(vec![Plain(json!("huge"))]),
         |grant| grant.expiry = grant.expiry.plus_ms(1),
     ];
@@ -245,13 +356,33 @@ fn a_preference_is_no_authority_for_a_grant() {
     shows!("CP-INV-02", "CP-C13-05"; by "commit.decision_authorizes");
     let (mut space, decision_id) = asked();
     recorded(&space.answer(&decision_id, DecisionType::Preference).unwrap());
-    let (reference, _) = space.view().decisions.get(&decision_id).and_then(|decisions| decisions.first()).expect("the answer").clone();
-    let asked = packet(&space, &decision_id).requested_authorization.expect("it asks").grant().clone();
+    let (reference, _) = space
+        .view()
+        .decisions
+        .get(&decision_id)
+        .and_then(|decisions| decisions.first())
+        .expect("the answer")
+        .clone();
+    let asked = packet(&space, &decision_id)
+        .requested_authorization
+        .expect("it asks")
+        .grant()
+        .clone();
     let mut grant = closer_scenarios::founding::grant("grant-2", "plan.change", &["large"]);
     grant.parameter_bounds = asked.parameter_bounds.clone();
     grant.expiry = asked.expiry.clone();
-    let authority = AuthorityRef { kind: AuthorityKind::UserDecision, reference };
-    let delta = delta(&mut space, vec![Change::Add { item: Box::new(Item::Grant(grant)) }], Vec::new(), vec![authority]);
+    let authority = AuthorityRef {
+        kind: AuthorityKind::UserDecision,
+        reference,
+    };
+    let delta = delta(
+        &mut space,
+        vec![Change::Add {
+            item: Box::new(Item::Grant(grant)),
+        }],
+        Vec::new(),
+        vec![authority],
+    );
     recorded(&propose(&mut space, delta.clone()));
     recorded(&endorse(&mut space, &delta, Disposition::Endorsed));
     refused(&commit(&mut space, &delta), Code::MissingAuthority);
@@ -281,20 +412,71 @@ fn a_confession_is_about_something_on_record_and_hides_nothing() {
     let mut space = space(worker::proposes("basic"));
     let episode_id = begun(&mut space);
     until(&mut space, &episode_id, |next| matches!(next, Next::Judge { .. }));
-    let worker = || ActorRef { actor_id: "worker".into(), role: ProducerRole::Participant };
-    let result = space.view().results.values().next().expect("the result").payload.clone();
-    let nothing = ArtifactRef { id: "pl.nothing".into(), digest: Digest::of(b"nothing") };
+    let worker = || ActorRef {
+        actor_id: "worker".into(),
+        role: ProducerRole::Participant,
+    };
+    let result = space
+        .view()
+        .results
+        .values()
+        .next()
+        .expect("the result")
+        .payload
+        .clone();
+    let nothing = ArtifactRef {
+        id: "pl.nothing".into(),
+        digest: Digest::of(b"nothing"),
+    };
     for unresolved in [confession(nothing, "o-1"), confession(payload_ref(&result), "o-none")] {
-        refused(&space.submit_artifact(unresolved, worker(), SigningScope::Confession).unwrap(), Code::UnresolvedRef);
+        refused(
+            &space
+                .submit_artifact(unresolved, worker(), SigningScope::Confession)
+                .unwrap(),
+            Code::UnresolvedRef,
+        );
     }
-    let attempt = space.view().attempts.values().next().expect("the attempt").intent_ref.clone();
+    let attempt = space
+        .view()
+        .attempts
+        .values()
+        .next()
+        .expect("the attempt")
+        .intent_ref
+        .clone();
     let mut of_attempt = confession(attempt, "o-1");
     of_attempt.confession_id = "confession-2".into();
-    recorded(&space.submit_artifact(of_attempt, worker(), SigningScope::Confession).unwrap());
-    recorded(&space.submit_artifact(confession(payload_ref(&result), "o-1"), worker(), SigningScope::Confession).unwrap());
-    assert_eq!(space.view().results.values().next().map(|on_record| on_record.payload.clone()), Some(result.clone()), "the assertion stays as it was");
+    recorded(
+        &space
+            .submit_artifact(of_attempt, worker(), SigningScope::Confession)
+            .unwrap(),
+    );
+    recorded(
+        &space
+            .submit_artifact(
+                confession(payload_ref(&result), "o-1"),
+                worker(),
+                SigningScope::Confession,
+            )
+            .unwrap(),
+    );
+    assert_eq!(
+        space
+            .view()
+            .results
+            .values()
+            .next()
+            .map(|on_record| on_record.payload.clone()),
+        Some(result.clone()),
+        "the assertion stays as it was"
+    );
     let again = confession(payload_ref(&result), "o-1");
-    refused(&space.submit_artifact(again, worker(), SigningScope::Confession).unwrap(), Code::Duplicate);
+    refused(
+        &space
+            .submit_artifact(again, worker(), SigningScope::Confession)
+            .unwrap(),
+        Code::Duplicate,
+    );
 }
 
 #[test]
@@ -304,21 +486,134 @@ fn an_artifacts_id_stands_for_one_content() {
     let first = space.decision(&decision_id, DecisionType::Preference).unwrap();
     recorded(&space.submit_decision(first.clone()).unwrap());
     refused(&space.submit_decision(first.clone()).unwrap(), Code::Duplicate);
-    let rebound = closer_contracts::audit::UserDecision { decision_type: DecisionType::ScopedAuthorization, ..first };
+    let rebound = closer_contracts::audit::UserDecision {
+        decision_type: DecisionType::ScopedAuthorization,
+        ..first
+    };
     refused(&space.submit_decision(rebound).unwrap(), Code::KeyConflict);
 }
 
 #[test]
-fn a_question_leads_to_the_bench_and_not_to_work_without_end() {
-    shows!("CP-9-06"; by "bench.answer_authorizes");
-    let deployment = Deployment::default();
-    let mut space = Space::found(&deployment, worker::proposes("large")).unwrap();
+fn a_confessions_own_explanation_is_no_evidence() {
+    shows!("CP-8.1-04", "CP-C14-14"; by "work.unknown_evidence_cited");
+    let cites: closer_scenarios::space::Answer = Box::new(|work, view| {
+        let assessments = vec![worker::relation(
+            view,
+            "p-o-1",
+            &"confession-1".into(),
+            closer_contracts::work::Relation::Supports,
+        )];
+        closer_contracts::work::WorkResult {
+            assessments,
+            ..worker::nothing(work)
+        }
+    });
+    let mut space = space(cites);
+    recorded(&space.event("service-a", "price").unwrap());
+    let event = space.view().events.values().next().expect("the event").payload.clone();
+    let worker = ActorRef {
+        actor_id: "worker".into(),
+        role: ProducerRole::Participant,
+    };
+    recorded(
+        &space
+            .submit_artifact(confession(payload_ref(&event), "o-1"), worker, SigningScope::Confession)
+            .unwrap(),
+    );
+    space.run().unwrap();
+    assert!(space.refusals().unwrap().contains(&Code::UnresolvedRef));
+    assert!(!crate::support::claimed(&space) && space.view().results.is_empty());
+}
+
+#[test]
+fn a_confession_without_proof_of_who_confesses_is_not_recorded() {
+    shows!("CP-8.1-01"; by "intake.producer_established");
+    let mut space = space(worker::proposes("basic"));
+    recorded(&space.event("service-a", "price").unwrap());
+    let event = space.view().events.values().next().expect("the event").payload.clone();
+    let body: closer_protocol::entry::ArtifactBody = confession(payload_ref(&event), "o-1").into();
+    let worker = ActorRef {
+        actor_id: "worker".into(),
+        role: ProducerRole::Participant,
+    };
+    let auth = space.authenticate(&body.subject(&worker).unwrap()).unwrap();
+    let forged = ActorRef {
+        actor_id: "closer.coordinator".into(),
+        role: ProducerRole::Coordinator,
+    };
+    let submission = closer_protocol::Submission {
+        content: std::sync::Arc::new(body),
+        producer: forged,
+        auth,
+    };
+    refused(
+        &space.submit(closer_protocol::Input::Artifact(submission)).unwrap(),
+        Code::Unauthenticated,
+    );
+}
+
+#[test]
+fn a_correction_is_adjudicated_before_it_is_applied_and_kept_as_a_gap_where_it_is_not_endorsed() {
+    shows!("CP-8.1-05", "CP-8.1-06"; by "commit.not_endorsed");
+    let mut space = space(worker::proposes("basic"));
     recorded(&space.event("service-a", "price").unwrap());
     space.run().unwrap();
-    assert_eq!((space.view().packets.len(), space.world.effects().len()), (1, 0));
-    let decision_id = space.view().packets.keys().next().expect("a packet").clone();
-    let Body::Briefcase(_) = space.view().packets.get(&decision_id).expect("it").packet.payload.body() else { panic!("no packet") };
-    recorded(&space.answer(&decision_id, DecisionType::Rejection).unwrap());
-    space.run().unwrap();
-    assert_eq!(space.world.effects().len(), 0, "a rejection grants nothing");
+    let attempt = space
+        .view()
+        .attempts
+        .values()
+        .next()
+        .expect("the attempt")
+        .intent_ref
+        .clone();
+    let worker = ActorRef {
+        actor_id: "worker".into(),
+        role: ProducerRole::Participant,
+    };
+    recorded(
+        &space
+            .submit_artifact(confession(attempt, "o-1"), worker, SigningScope::Confession)
+            .unwrap(),
+    );
+    recorded(
+        &space
+            .restrict(
+                "issuer-1",
+                closer_contracts::audit::RestrictiveAction::RevokeGrant("grant-1".into()),
+            )
+            .unwrap(),
+    );
+    let claim_id = space
+        .view()
+        .state
+        .claims_on(&"p-o-1".into())
+        .next()
+        .expect("the claim")
+        .item
+        .id();
+    let current = |space: &Space| {
+        space
+            .view()
+            .state
+            .item(ItemKind::Claim, &claim_id)
+            .is_some_and(|accepted| accepted.is_current())
+    };
+    let suspend = Change::Suspend {
+        kind: ItemKind::Claim,
+        id: claim_id.clone(),
+        reason: "The target was not read back.".into(),
+    };
+    let correction = delta(&mut space, vec![suspend], Vec::new(), Vec::new());
+    recorded(&propose(&mut space, correction.clone()));
+    refused(&commit(&mut space, &correction), Code::MissingEndorsement);
+    recorded(&endorse(&mut space, &correction, Disposition::Rejected));
+    refused(&commit(&mut space, &correction), Code::MissingEndorsement);
+    assert!(current(&space), "nothing is applied");
+    let open = space.entries().unwrap().into_iter().any(|(_, entry)| {
+        matches!(entry, closer_protocol::Entry::Artifact(artifact) if matches!(&*artifact, closer_protocol::entry::ArtifactBody::Confession(kept) if kept.status == ConfessionStatus::Open))
+    });
+    assert!(open, "the gap stays on record");
+    recorded(&endorse(&mut space, &correction, Disposition::Endorsed));
+    recorded(&commit(&mut space, &correction));
+    assert!(!current(&space));
 }

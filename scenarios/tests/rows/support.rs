@@ -1,20 +1,19 @@
 //! Small words for tests: what was replied, and how far an episode has come.
 
-use closer_contracts::RefusalCode as Code;
+use closer_contracts::Digest;
 use closer_contracts::Payload;
-use closer_contracts::adjudication::{Adjudication, Disposition, Phase, RolePosition, Stance};
+use closer_contracts::RefusalCode as Code;
+use closer_contracts::adjudication::Disposition;
 use closer_contracts::delta::{AdmissionPath, AuthorityRef, Change, Delta};
 use closer_contracts::envelope::{Body, Envelope};
 use closer_contracts::id::{DeltaId, EpisodeId, PayloadId};
 use closer_contracts::item::{AffectedScope, ItemKind};
 use closer_contracts::obligation::ObligationStatus;
-use closer_contracts::refs::{EvidenceSnapshot, ProducerRole, SubjectType, TargetPattern, TypedRef};
+use closer_contracts::refs::{ProducerRole, TargetPattern};
 use closer_contracts::work::EvidenceRelation;
-use closer_contracts::Digest;
 use closer_protocol::entry::Entry;
 use closer_protocol::episode::Next;
 use closer_protocol::input::{Input, Reply};
-use closer_protocol::services;
 use closer_scenarios::founding::plan_target;
 use closer_scenarios::space::Answer;
 use closer_scenarios::{Deployment, Space};
@@ -46,7 +45,12 @@ pub(crate) fn recorded(reply: &Reply) {
 
 /// The status of an obligation.
 pub(crate) fn status(space: &Space, id: &str) -> ObligationStatus {
-    space.view().state.obligation(&id.into()).expect("the obligation").status
+    space
+        .view()
+        .state
+        .obligation(&id.into())
+        .expect("the obligation")
+        .status
 }
 
 /// The price event arrives and an episode on `o-1` begins.
@@ -63,7 +67,11 @@ pub(crate) fn until(space: &mut Space, episode_id: &EpisodeId, reached: impl Fn(
         if reached(&next) {
             return next;
         }
-        assert!(next != Next::Ended, "the episode ended before that: {:?}", space.refusals().unwrap());
+        assert!(
+            next != Next::Ended,
+            "the episode ended before that: {:?}",
+            space.refusals().unwrap()
+        );
         space.advance(episode_id).unwrap();
     }
     panic!("the stage is not reached");
@@ -79,7 +87,12 @@ pub(crate) fn until_dispatch(space: &mut Space, episode_id: &EpisodeId) -> Paylo
 
 /// Asks for the admission of one attempt.
 pub(crate) fn dispatch(space: &mut Space, payload_id: &PayloadId) -> Reply {
-    space.submit(Input::Dispatch { payload_id: payload_id.clone(), adjudication_id: None }).unwrap()
+    space
+        .submit(Input::Dispatch {
+            payload_id: payload_id.clone(),
+            adjudication_id: None,
+        })
+        .unwrap()
 }
 
 /// The payload with something changed, sealed again.
@@ -90,7 +103,12 @@ pub(crate) fn changed(payload: &Payload, change: impl FnOnce(&mut Envelope)) -> 
 }
 
 /// An ordinary delta on the current state.
-pub(crate) fn delta(space: &mut Space, changes: Vec<Change>, support: Vec<EvidenceRelation>, authorities: Vec<AuthorityRef>) -> Delta {
+pub(crate) fn delta(
+    space: &mut Space,
+    changes: Vec<Change>,
+    support: Vec<EvidenceRelation>,
+    authorities: Vec<AuthorityRef>,
+) -> Delta {
     Delta {
         delta_id: DeltaId::new(space.fresh("delta")),
         parent_state: space.view().state.reference(),
@@ -112,35 +130,9 @@ pub(crate) fn propose(space: &mut Space, delta: Delta) -> Reply {
     space.submit_payload(payload).unwrap()
 }
 
-/// The assessor's semantic-commit adjudication of a delta.
-pub(crate) fn endorsement(space: &mut Space, delta: &Delta, disposition: Disposition) -> Adjudication {
-    let assessor = services::actor(ProducerRole::Assessor);
-    Adjudication {
-        adjudication_id: space.fresh("adj").as_str().into(),
-        phase: Phase::SemanticCommit,
-        subject: TypedRef { id: (&delta.delta_id).into(), digest: delta.proposal_digest, r#type: SubjectType::Delta },
-        evidence_snapshot: EvidenceSnapshot::of(Vec::new()).unwrap(),
-        readback_refs: Vec::new(),
-        governing_basis: space.view().state.reference(),
-        role_positions: vec![RolePosition {
-            actor: assessor,
-            role: "validator".into(),
-            position: Stance::For,
-            reason: "The changes are as the record shows.".into(),
-            receipt: closer_contracts::refs::ArtifactRef { id: "receipt".into(), digest: delta.proposal_digest },
-        }],
-        decision_rule_ref: closer_protocol::commit::mechanical_rule(),
-        dissent: Vec::new(),
-        unresolved: Vec::new(),
-        disposition,
-        extensions: None,
-    }
-}
-
 /// The assessor adjudicates a delta.
 pub(crate) fn endorse(space: &mut Space, delta: &Delta, disposition: Disposition) -> Reply {
-    let adjudication = endorsement(space, delta, disposition);
-    submit(space, ProducerRole::Assessor, adjudication)
+    space.endorse(delta, disposition).unwrap()
 }
 
 /// A service submits a payload about `o-1`, outside any episode.
@@ -151,22 +143,39 @@ pub(crate) fn submit(space: &mut Space, role: ProducerRole, body: impl Into<Body
 
 /// The semantic service is asked for the commit of a delta.
 pub(crate) fn commit(space: &mut Space, delta: &Delta) -> Reply {
-    space.submit(Input::Commit { delta_id: delta.delta_id.clone() }).unwrap()
+    space
+        .submit(Input::Commit {
+            delta_id: delta.delta_id.clone(),
+        })
+        .unwrap()
 }
 
 /// The entries recorded from a position on.
 pub(crate) fn since(space: &Space, position: usize) -> Vec<Entry> {
-    space.records().iter().skip(position).map(|record| Entry::read(record).unwrap()).collect()
+    space
+        .records()
+        .iter()
+        .skip(position)
+        .map(|record| Entry::read(record).unwrap())
+        .collect()
 }
 
 /// The narrowest restriction: the plan change on its one target.
 pub(crate) fn narrow() -> AffectedScope {
-    AffectedScope::Target { operation: Some("plan.change".into()), targets: TargetPattern::exactly(&plan_target()) }
+    AffectedScope::Target {
+        operation: Some("plan.change".into()),
+        targets: TargetPattern::exactly(&plan_target()),
+    }
 }
 
 /// Every grant's id and digest.
 pub(crate) fn grants(space: &Space) -> Vec<(String, Digest)> {
-    space.view().state.items(ItemKind::Grant).map(|accepted| (accepted.item.id().to_string(), accepted.digest)).collect()
+    space
+        .view()
+        .state
+        .items(ItemKind::Grant)
+        .map(|accepted| (accepted.item.id().to_string(), accepted.digest))
+        .collect()
 }
 
 /// Whether anything is claimed about `o-1`'s proposition.

@@ -1,6 +1,8 @@
 //! Urgent restrictions: who may issue them, how far, and that nothing but an authorized reassessment lifts them.
 
-use crate::support::{begun, codes, commit, delta, dispatch, endorse, narrow, propose, recorded, refused, since, space, until_dispatch};
+use crate::support::{
+    begun, codes, commit, delta, dispatch, endorse, narrow, propose, recorded, refused, since, space, until_dispatch,
+};
 use closer_contracts::RefusalCode as Code;
 use closer_contracts::adjudication::Disposition;
 use closer_contracts::audit::{CommitReceipt, ReconciliationDisposition, ReconciliationReceipt, RestrictiveAction};
@@ -21,7 +23,13 @@ fn suspend(scope: AffectedScope) -> RestrictiveAction {
 /// The deployment with `issuer-1` appointed otherwise.
 fn appointed(change: impl FnOnce(&mut Appointment)) -> Deployment {
     let mut deployment = Deployment::default();
-    let appointment = deployment.founding.items.iter_mut().find_map(|item| if let Item::Appointment(appointment) = item { Some(appointment) } else { None });
+    let appointment = deployment.founding.items.iter_mut().find_map(|item| {
+        if let Item::Appointment(appointment) = item {
+            Some(appointment)
+        } else {
+            None
+        }
+    });
     change(appointment.expect("the appointment"));
     deployment
 }
@@ -32,8 +40,15 @@ fn founded(deployment: &Deployment) -> Space {
 
 /// The newest urgent receipt and its reference.
 fn urgent(space: &Space) -> (CommitReceipt, ArtifactRef) {
-    let found = space.view().commits.values().filter_map(|committed| Some(((*committed.receipt.clone()?).clone(), committed.receipt_ref.clone()?)));
-    found.filter(|(receipt, _)| receipt.admission_path == AdmissionPath::UrgentRestrictive).last().expect("an urgent receipt")
+    let found = space
+        .view()
+        .commits
+        .values()
+        .filter_map(|committed| Some(((*committed.receipt.clone()?).clone(), committed.receipt_ref.clone()?)));
+    found
+        .rev()
+        .find(|(receipt, _)| receipt.admission_path == AdmissionPath::UrgentRestrictive)
+        .expect("an urgent receipt")
 }
 
 fn restrictions(space: &Space) -> usize {
@@ -52,8 +67,13 @@ fn reconcile(space: &mut Space, who: &str, role: ProducerRole, disposition: Reco
         issued_at: space.moment().now,
         authority_ref: who.into(),
     };
-    let producer = ActorRef { actor_id: who.into(), role };
-    space.submit_artifact(receipt, producer, SigningScope::ReconciliationReceipt).unwrap()
+    let producer = ActorRef {
+        actor_id: who.into(),
+        role,
+    };
+    space
+        .submit_artifact(receipt, producer, SigningScope::ReconciliationReceipt)
+        .unwrap()
 }
 
 #[test]
@@ -61,15 +81,23 @@ fn only_an_appointed_issuer_restricts() {
     shows!("CP-7.2-07", "CP-C10-09"; by "urgent.issuer_not_appointed");
     let second = identity("issuer-2", IdentityKind::Issuer, &[ProducerRole::Issuer], &[]);
     let mut space = founded(&Deployment::default().with(Item::Identity(second)));
-    refused(&space.restrict("issuer-2", suspend(narrow())).unwrap(), Code::MissingAuthority);
+    refused(
+        &space.restrict("issuer-2", suspend(narrow())).unwrap(),
+        Code::MissingAuthority,
+    );
     for (actor, role) in [
         ("closer.coordinator", ProducerRole::Coordinator),
         ("worker", ProducerRole::Participant),
         ("closer.distiller", ProducerRole::Distiller),
     ] {
         let statement = space.statement(actor, suspend(narrow()));
-        let producer = ActorRef { actor_id: actor.into(), role };
-        let reply = space.submit_artifact(statement, producer, SigningScope::RestrictionStatement).unwrap();
+        let producer = ActorRef {
+            actor_id: actor.into(),
+            role,
+        };
+        let reply = space
+            .submit_artifact(statement, producer, SigningScope::RestrictionStatement)
+            .unwrap();
         refused(&reply, Code::MissingAuthority);
     }
     assert_eq!(restrictions(&space), 0);
@@ -84,8 +112,13 @@ fn an_appointment_ends() {
     let mut space = founded(&appointed(|appointment| appointment.expires_at = until));
     recorded(&space.restrict("issuer-1", suspend(narrow())).unwrap());
     space.pass(10_000).unwrap();
-    let broad = AffectedScope::Operation { operation: "plan.change".into() };
-    refused(&space.restrict("issuer-1", suspend(broad)).unwrap(), Code::MissingAuthority);
+    let broad = AffectedScope::Operation {
+        operation: "plan.change".into(),
+    };
+    refused(
+        &space.restrict("issuer-1", suspend(broad)).unwrap(),
+        Code::MissingAuthority,
+    );
 }
 
 #[test]
@@ -93,8 +126,16 @@ fn a_statement_is_its_issuers_own() {
     shows!("CP-7.2-15"; by "bench.statement_of_another");
     let mut space = space(worker::proposes("basic"));
     let statement = space.statement("issuer-1", suspend(narrow()));
-    let worker = ActorRef { actor_id: "worker".into(), role: ProducerRole::Participant };
-    refused(&space.submit_artifact(statement.clone(), worker, SigningScope::RestrictionStatement).unwrap(), Code::Unauthenticated);
+    let worker = ActorRef {
+        actor_id: "worker".into(),
+        role: ProducerRole::Participant,
+    };
+    refused(
+        &space
+            .submit_artifact(statement.clone(), worker, SigningScope::RestrictionStatement)
+            .unwrap(),
+        Code::Unauthenticated,
+    );
     recorded(&space.submit_statement(statement).unwrap());
 }
 
@@ -121,18 +162,38 @@ fn a_restriction_stays_within_its_issuers_appointed_scope() {
         appointment.broad = false;
     };
     let mut space = founded(&appointed(within));
-    let other = TargetPattern { address: "service-b".into(), ..TargetPattern::exactly(&plan_target()) };
+    let other = TargetPattern {
+        address: "service-b".into(),
+        ..TargetPattern::exactly(&plan_target())
+    };
     for beyond in [
         AffectedScope::Space {},
-        AffectedScope::Operation { operation: "plan.change".into() },
-        AffectedScope::Target { operation: Some("plan.change".into()), targets: other },
-        AffectedScope::Target { operation: Some("plan.cancel".into()), targets: TargetPattern::exactly(&plan_target()) },
-        AffectedScope::Obligation { obligation_id: "o-1".into() },
+        AffectedScope::Operation {
+            operation: "plan.change".into(),
+        },
+        AffectedScope::Target {
+            operation: Some("plan.change".into()),
+            targets: other,
+        },
+        AffectedScope::Target {
+            operation: Some("plan.cancel".into()),
+            targets: TargetPattern::exactly(&plan_target()),
+        },
+        AffectedScope::Obligation {
+            obligation_id: "o-1".into(),
+        },
     ] {
-        refused(&space.restrict("issuer-1", suspend(beyond)).unwrap(), Code::ScopeExceeded);
+        refused(
+            &space.restrict("issuer-1", suspend(beyond)).unwrap(),
+            Code::ScopeExceeded,
+        );
     }
     recorded(&space.restrict("issuer-1", suspend(narrow())).unwrap());
-    recorded(&space.restrict("issuer-1", RestrictiveAction::RevokeGrant("grant-1".into())).unwrap());
+    recorded(
+        &space
+            .restrict("issuer-1", RestrictiveAction::RevokeGrant("grant-1".into()))
+            .unwrap(),
+    );
 }
 
 #[test]
@@ -147,7 +208,12 @@ fn the_same_restriction_again_is_one_case_with_its_first_deadline() {
     }
     assert_eq!((space.view().outstanding.len(), restrictions(&space)), (1, 1));
     assert_eq!(urgent(&space).0, first, "the deadline stands");
-    let repeats = space.view().notices.values().filter(|notice| notice.kind == NoticeKind::RestrictionRepeated).count();
+    let repeats = space
+        .view()
+        .notices
+        .values()
+        .filter(|notice| notice.kind == NoticeKind::RestrictionRepeated)
+        .count();
     assert_eq!(repeats, 4, "each repeat is on record");
 }
 
@@ -161,29 +227,67 @@ fn an_urgent_commit_and_its_receipt_are_one_step() {
     recorded(&space.restrict("issuer-1", suspend(narrow())).unwrap());
     let step = since(&space, before);
     let commits = step.iter().filter(|entry| matches!(entry, Entry::Commit(_))).count();
-    let receipts = step.iter().filter(|entry| matches!(entry, Entry::Artifact(artifact) if matches!(**artifact, ArtifactBody::CommitReceipt(_)))).count();
+    let receipts = step
+        .iter()
+        .filter(
+            |entry| matches!(entry, Entry::Artifact(artifact) if matches!(**artifact, ArtifactBody::CommitReceipt(_))),
+        )
+        .count();
     assert_eq!((commits, receipts), (1, 1), "one append holds both");
     let (receipt, reference) = urgent(&space);
     let details = receipt.urgent_details.clone().expect("urgent details");
-    assert!(receipt.adjudication_refs.is_empty(), "it is none of the three adjudications");
-    assert!(space.view().state.obligation(&details.reconciliation_obligation_id).is_some_and(|duty| duty.status.is_open()));
-    let offered = Input::Dispatch { payload_id, adjudication_id: Some(reference.id.as_str().into()) };
+    assert!(
+        receipt.adjudication_refs.is_empty(),
+        "it is none of the three adjudications"
+    );
+    assert!(
+        space
+            .view()
+            .state
+            .obligation(&details.reconciliation_obligation_id)
+            .is_some_and(|duty| duty.status.is_open())
+    );
+    let offered = Input::Dispatch {
+        payload_id,
+        adjudication_id: Some(reference.id.as_str().into()),
+    };
     let reply = space.submit(offered).unwrap();
-    assert!(codes(&reply).contains(&Code::Unassessed), "nor can it be cited as one: {reply:?}");
+    assert!(
+        codes(&reply).contains(&Code::Unassessed),
+        "nor can it be cited as one: {reply:?}"
+    );
 }
 
 #[test]
 fn a_restriction_needs_no_budget_and_no_place_in_a_queue() {
     shows!("CP-7.2-32", "CP-7.2-05"; by "work.budget_exceeded");
-    let none = Amounts { calls: Some(0), tokens: Some(0), time_ms: Some(0), concurrency: Some(0), ..Amounts::default() };
-    let mut space = founded(&Deployment::default().with_obligation("o-2", "service-a").with_profile(|profile| profile.budget = none));
+    let none = Amounts {
+        calls: Some(0),
+        tokens: Some(0),
+        time_ms: Some(0),
+        concurrency: Some(0),
+        ..Amounts::default()
+    };
+    let mut space = founded(
+        &Deployment::default()
+            .with_obligation("o-2", "service-a")
+            .with_profile(|profile| profile.budget = none),
+    );
     recorded(&space.event("service-a", "price").unwrap());
     let episode_id = space.open("o-1").unwrap();
     let (_, reply) = space.advance(&episode_id).unwrap();
     refused(&reply, Code::BudgetExceeded);
     let before = space.view().commits.len();
-    recorded(&space.restrict("issuer-1", RestrictiveAction::RevokeGrant("grant-1".into())).unwrap());
-    assert_eq!(space.view().commits.len(), before + 1, "within the step that decides it");
+    recorded(
+        &space
+            .restrict("issuer-1", RestrictiveAction::RevokeGrant("grant-1".into()))
+            .unwrap(),
+    );
+    assert_eq!(
+        space.view().commits.len(),
+        before + 1,
+        "within the step that decides it"
+    );
 }
 
 #[test]
@@ -193,15 +297,49 @@ fn an_issuer_neither_reviews_nor_withdraws_its_own_case() {
     recorded(&space.restrict("issuer-1", suspend(narrow())).unwrap());
     let (receipt, reference) = urgent(&space);
     let bytes = closer_contracts::canonical::to_bytes(&receipt).unwrap();
-    refused(&reconcile(&mut space, "issuer-1", ProducerRole::Issuer, ReconciliationDisposition::Confirmed), Code::MissingAuthority);
-    refused(&reconcile(&mut space, "worker", ProducerRole::Participant, ReconciliationDisposition::Confirmed), Code::MissingAuthority);
+    refused(
+        &reconcile(
+            &mut space,
+            "issuer-1",
+            ProducerRole::Issuer,
+            ReconciliationDisposition::Confirmed,
+        ),
+        Code::MissingAuthority,
+    );
+    refused(
+        &reconcile(
+            &mut space,
+            "worker",
+            ProducerRole::Participant,
+            ReconciliationDisposition::Confirmed,
+        ),
+        Code::MissingAuthority,
+    );
     assert_eq!(space.view().outstanding.len(), 1, "the duty stands");
-    recorded(&reconcile(&mut space, "user", ProducerRole::User, ReconciliationDisposition::Unresolved));
-    assert_eq!(space.view().outstanding.len(), 1, "an unresolved review discharges nothing");
-    recorded(&reconcile(&mut space, "user", ProducerRole::User, ReconciliationDisposition::Confirmed));
+    recorded(&reconcile(
+        &mut space,
+        "user",
+        ProducerRole::User,
+        ReconciliationDisposition::Unresolved,
+    ));
+    assert_eq!(
+        space.view().outstanding.len(),
+        1,
+        "an unresolved review discharges nothing"
+    );
+    recorded(&reconcile(
+        &mut space,
+        "user",
+        ProducerRole::User,
+        ReconciliationDisposition::Confirmed,
+    ));
     assert_eq!(space.view().outstanding.len(), 0);
     assert_eq!(urgent(&space), (receipt, reference));
-    assert_eq!(closer_contracts::canonical::to_bytes(&urgent(&space).0).unwrap(), bytes, "the urgent receipt never changes");
+    assert_eq!(
+        closer_contracts::canonical::to_bytes(&urgent(&space).0).unwrap(),
+        bytes,
+        "the urgent receipt never changes"
+    );
 }
 
 #[test]
@@ -209,7 +347,12 @@ fn only_a_new_authorized_commit_restores_what_was_restricted() {
     shows!("CP-C14-09", "CP-7.2-30", "CP-7.2-28"; by "monitor.restriction_covers");
     let mut space = space(worker::proposes("basic"));
     recorded(&space.restrict("issuer-1", suspend(narrow())).unwrap());
-    recorded(&reconcile(&mut space, "user", ProducerRole::User, ReconciliationDisposition::LiftRecommended));
+    recorded(&reconcile(
+        &mut space,
+        "user",
+        ProducerRole::User,
+        ReconciliationDisposition::LiftRecommended,
+    ));
     space.pass(90 * 24 * 3_600_000).unwrap();
     space.crash().unwrap();
     let episode_id = begun(&mut space);
@@ -217,11 +360,33 @@ fn only_a_new_authorized_commit_restores_what_was_restricted() {
     let reply = dispatch(&mut space, &payload_id);
     refused(&reply, Code::Restricted);
     assert_eq!(codes(&reply), [Code::Restricted], "after review, months and a restart");
-    let restriction_id = space.view().state.restrictions_in_force().next().expect("it").restriction_id.clone();
-    let (reference, _) = space.view().declarations.values().next().expect("the declaration").clone();
-    let authority = AuthorityRef { kind: AuthorityKind::Declaration, reference };
+    let restriction_id = space
+        .view()
+        .state
+        .restrictions_in_force()
+        .next()
+        .expect("it")
+        .restriction_id
+        .clone();
+    let (reference, _) = space
+        .view()
+        .declarations
+        .values()
+        .next()
+        .expect("the declaration")
+        .clone();
+    let authority = AuthorityRef {
+        kind: AuthorityKind::Declaration,
+        reference,
+    };
     let (_, urgent_receipt) = urgent(&space);
-    let lift = |reason: &str| vec![Change::LiftRestriction { restriction_id: restriction_id.clone(), urgent_receipt: urgent_receipt.clone(), reason: reason.into() }];
+    let lift = |reason: &str| {
+        vec![Change::LiftRestriction {
+            restriction_id: restriction_id.clone(),
+            urgent_receipt: urgent_receipt.clone(),
+            reason: reason.into(),
+        }]
+    };
     let bare = delta(&mut space, lift("It is time."), Vec::new(), Vec::new());
     assert!(bare.required_authority_refs.is_empty());
     let authorized = delta(&mut space, lift("Reassessed."), Vec::new(), vec![authority]);
@@ -241,14 +406,245 @@ fn a_missed_review_is_told_to_the_independent_owner_once_and_stays_on_record() {
     let mut space = space(worker::proposes("basic"));
     recorded(&space.restrict("issuer-1", suspend(narrow())).unwrap());
     space.pass(999_999).unwrap();
-    let escalations = |space: &Space| space.view().notices.values().filter(|notice| notice.kind == NoticeKind::Escalation).cloned().collect::<Vec<_>>();
+    let escalations = |space: &Space| {
+        space
+            .view()
+            .notices
+            .values()
+            .filter(|notice| notice.kind == NoticeKind::Escalation)
+            .cloned()
+            .collect::<Vec<_>>()
+    };
     assert!(escalations(&space).is_empty());
     space.pass(1).unwrap();
     space.pass(1_000_000).unwrap();
     let told = escalations(&space);
     assert_eq!(told.len(), 1, "{told:?}");
     assert_eq!(told[0].owner, Some("user".into()));
-    recorded(&reconcile(&mut space, "user", ProducerRole::User, ReconciliationDisposition::Confirmed));
+    recorded(&reconcile(
+        &mut space,
+        "user",
+        ProducerRole::User,
+        ReconciliationDisposition::Confirmed,
+    ));
     assert_eq!(escalations(&space).len(), 1, "a late review erases nothing");
     assert_eq!(restrictions(&space), 1, "and lifts nothing");
+}
+
+/// A broad restriction of its own kind for each number.
+fn broad(number: usize) -> RestrictiveAction {
+    let targets = TargetPattern {
+        address: format!("service-{number}-*").as_str().into(),
+        ..TargetPattern::exactly(&plan_target())
+    };
+    suspend(AffectedScope::Target {
+        operation: None,
+        targets,
+    })
+}
+
+fn told(space: &Space, kind: NoticeKind) -> Vec<String> {
+    let notices = space.view().notices.values().filter(|notice| notice.kind == kind);
+    notices
+        .map(|notice| notice.owner.as_ref().map_or_else(String::new, ToString::to_string))
+        .collect()
+}
+
+fn is_suspended(space: &Space) -> bool {
+    space
+        .view()
+        .state
+        .appointment(&"issuer-1".into())
+        .expect("the appointment")
+        .broad_suspended
+}
+
+#[test]
+fn a_flood_of_restrictions_stops_at_the_issuers_limit_and_no_narrow_one_is_lost() {
+    shows!("CP-7.2-23", "CP-10.2-18", "CP-12-13"; by "urgent.broad_beyond_limit");
+    let mut space = founded(&appointed(|appointment| appointment.outstanding_max = 3));
+    for number in 0..3 {
+        recorded(&space.restrict("issuer-1", broad(number)).unwrap());
+    }
+    for number in 3..20 {
+        assert!(space.restrict("issuer-1", broad(number)).unwrap().refusal().is_some());
+    }
+    assert_eq!(space.refusals().unwrap().first(), Some(&Code::IssuerLimit));
+    assert_eq!(restrictions(&space), 3, "what is in force stays in force");
+    recorded(
+        &space
+            .restrict("issuer-1", RestrictiveAction::RevokeGrant("grant-1".into()))
+            .unwrap(),
+    );
+    assert!(
+        space
+            .view()
+            .state
+            .grant(&"grant-1".into())
+            .expect("the grant")
+            .revocation
+            .revoked_by
+            .is_some(),
+        "one named grant is always revoked"
+    );
+}
+
+#[test]
+fn a_target_has_a_limit_of_its_own() {
+    shows!("CP-7.2-23"; by "urgent.target_limit_reached");
+    let mut space = founded(&appointed(|appointment| appointment.outstanding_per_target_max = 1));
+    recorded(&space.restrict("issuer-1", broad(1)).unwrap());
+    let wider = TargetPattern {
+        address: "service-*".into(),
+        ..TargetPattern::exactly(&plan_target())
+    };
+    let wider = suspend(AffectedScope::Target {
+        operation: None,
+        targets: wider,
+    });
+    refused(&space.restrict("issuer-1", wider).unwrap(), Code::IssuerLimit);
+    let mut space = founded(&appointed(|appointment| appointment.outstanding_per_target_max = 1));
+    recorded(&space.restrict("issuer-1", broad(1)).unwrap());
+    recorded(&space.restrict("issuer-1", broad(2)).unwrap());
+}
+
+#[test]
+fn beyond_a_limit_the_owner_is_told_and_the_issuer_makes_no_further_broad_restrictions() {
+    shows!("CP-7.2-25", "CP-7.2-26"; by "urgent.limit_reached", "urgent.issuer_suspended");
+    let mut space = founded(&appointed(|appointment| appointment.outstanding_max = 1));
+    recorded(&space.restrict("issuer-1", suspend(narrow())).unwrap());
+    assert!(!is_suspended(&space));
+    recorded(
+        &space
+            .restrict("issuer-1", RestrictiveAction::RevokeGrant("grant-1".into()))
+            .unwrap(),
+    );
+    assert!(
+        is_suspended(&space),
+        "a narrow one beyond the limit is committed, and counts"
+    );
+    assert_eq!(
+        told(&space, NoticeKind::Escalation),
+        ["user"],
+        "an owner who is not the issuer"
+    );
+    recorded(&reconcile(
+        &mut space,
+        "user",
+        ProducerRole::User,
+        ReconciliationDisposition::Confirmed,
+    ));
+    refused(&space.restrict("issuer-1", broad(1)).unwrap(), Code::IssuerSuspended);
+    let suspension = space.view().commits.values().find(|committed| {
+        committed
+            .commit
+            .delta
+            .changes
+            .iter()
+            .any(|change| matches!(change, Change::Revise { .. }))
+    });
+    let cited = suspension
+        .expect("the suspension")
+        .commit
+        .delta
+        .required_authority_refs
+        .clone();
+    assert_eq!(
+        cited.iter().map(|authority| authority.kind).collect::<Vec<_>>(),
+        [AuthorityKind::Profile],
+        "under what was declared beforehand"
+    );
+}
+
+#[test]
+fn an_issuer_is_suspended_once() {
+    shows!("CP-7.2-26"; by "urgent.suspended_before");
+    let mut space = founded(&appointed(|appointment| appointment.outstanding_max = 1));
+    recorded(&space.restrict("issuer-1", suspend(narrow())).unwrap());
+    let suspensions = |space: &Space| {
+        let revises = |change: &Change| matches!(change, Change::Revise { .. });
+        space
+            .view()
+            .commits
+            .values()
+            .filter(|committed| committed.commit.delta.changes.iter().any(revises))
+            .count()
+    };
+    recorded(
+        &space
+            .restrict("issuer-1", RestrictiveAction::RevokeGrant("grant-1".into()))
+            .unwrap(),
+    );
+    let other = TargetPattern {
+        address: "service-b".into(),
+        ..TargetPattern::exactly(&plan_target())
+    };
+    let other = AffectedScope::Target {
+        operation: Some("plan.change".into()),
+        targets: other,
+    };
+    recorded(&space.restrict("issuer-1", suspend(other)).unwrap());
+    assert_eq!(suspensions(&space), 1);
+}
+
+#[test]
+fn a_missed_review_suspends_the_issuer_without_any_further_event() {
+    shows!("CP-7.2-27", "CP-7.2-28", "CP-C14-08"; by "tick.review_missed");
+    let mut space = space(worker::proposes("basic"));
+    recorded(&space.restrict("issuer-1", suspend(narrow())).unwrap());
+    space.pass(999_999).unwrap();
+    assert!(!is_suspended(&space));
+    space.pass(1).unwrap();
+    assert!(is_suspended(&space));
+    assert_eq!(told(&space, NoticeKind::Escalation), ["user"]);
+    refused(&space.restrict("issuer-1", broad(1)).unwrap(), Code::IssuerSuspended);
+    assert_eq!(restrictions(&space), 1, "what it restricted stays in force");
+}
+
+#[test]
+fn what_an_issuer_may_not_restrict_is_handed_to_the_independent_authority() {
+    shows!("CP-7.2-29"; by "urgent.handed_over");
+    let authority = identity("watch", IdentityKind::Issuer, &[ProducerRole::Issuer], &[]);
+    let second = Item::Appointment(Appointment {
+        issuer: "watch".into(),
+        ..appointment_of_issuer_1()
+    });
+    let deployment = appointed(|appointment| appointment.broad_suspended = true)
+        .with(Item::Identity(authority))
+        .with(second);
+    let mut space = founded(&deployment.with_profile(|profile| profile.restrictive_authority = "watch".into()));
+    let statement = space.statement("issuer-1", broad(1));
+    refused(
+        &space.submit_statement(statement.clone()).unwrap(),
+        Code::IssuerSuspended,
+    );
+    assert_eq!(told(&space, NoticeKind::Escalation), ["watch"]);
+    let kept = space.entries().unwrap().into_iter().any(|(_, entry)| {
+        matches!(entry, Entry::Artifact(artifact) if matches!(&*artifact, ArtifactBody::RestrictionStatement(kept) if **kept == statement))
+    });
+    assert!(kept, "with the statement as it was made");
+    assert_eq!(restrictions(&space), 0);
+    recorded(&space.restrict("watch", broad(1)).unwrap());
+    assert_eq!(restrictions(&space), 1, "made under its own identity");
+}
+
+fn appointment_of_issuer_1() -> Appointment {
+    let mut found = None;
+    drop(appointed(|appointment| found = Some(appointment.clone())));
+    found.expect("the appointment")
+}
+
+#[test]
+fn a_grant_that_is_revoked_is_not_a_case_again() {
+    shows!("CP-7.2-24"; by "urgent.grant_revoked_before");
+    let mut space = space(worker::proposes("basic"));
+    for _ in 0..3 {
+        recorded(
+            &space
+                .restrict("issuer-1", RestrictiveAction::RevokeGrant("grant-1".into()))
+                .unwrap(),
+        );
+    }
+    assert_eq!(space.view().outstanding.len(), 1);
+    assert_eq!(told(&space, NoticeKind::RestrictionRepeated).len(), 2);
 }

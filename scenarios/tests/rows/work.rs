@@ -3,16 +3,18 @@
 use crate::support::{begun, changed, claimed, recorded, refused, space, status, until};
 use closer_contracts::RefusalCode as Code;
 use closer_contracts::canonical::Canonical;
+use closer_contracts::delta::Change;
 use closer_contracts::envelope::Body;
 use closer_contracts::id::EvidenceId;
+use closer_contracts::item::{IdentityKind, Item};
 use closer_contracts::obligation::ObligationStatus;
-use closer_contracts::refs::{Amounts, ArtifactRef, Plain};
+use closer_contracts::refs::{Amounts, ArtifactRef, Plain, ProducerRole};
 use closer_contracts::shows;
-use closer_contracts::work::{ContextItem, Relation, WorkResult};
-use closer_protocol::entry::EpisodeEnd;
+use closer_contracts::work::{ContextItem, ProposedClaim, Proposition, Relation, WorkResult};
+use closer_protocol::entry::{ArtifactBody, Entry, EpisodeEnd};
 use closer_protocol::episode::Next;
 use closer_protocol::input::Input;
-use closer_scenarios::founding::plan_target;
+use closer_scenarios::founding::{identity, plan_target};
 use closer_scenarios::space::Answer;
 use closer_scenarios::{Deployment, Space, worker};
 
@@ -21,37 +23,72 @@ fn a_packet_releases_a_receipt_only_where_its_own_receipt_says_so() {
     shows!("CP-C1-06"; by "work.item_not_covered");
     let mut space = space(worker::proposes("basic"));
     let episode_id = begun(&mut space);
-    let Next::Work { participant, role } = space.next(&episode_id).unwrap() else { panic!("work comes first") };
+    let Next::Work { participant, role } = space.next(&episode_id).unwrap() else {
+        panic!("work comes first")
+    };
     let episode = space.view().episodes.get(&episode_id).expect("the episode").clone();
     let now = space.moment().now;
     let packet = closer_protocol::work::draft(space.view(), &episode, &participant, &role, &now).unwrap();
     let (_, committed) = space.view().commits.get_max().expect("a commit").clone();
     let receipt = serde_json::to_value(&**committed.receipt.as_ref().expect("its receipt")).unwrap();
     let receipt = Canonical::of(Plain(receipt)).unwrap();
-    let reference = ArtifactRef { id: "receipt-1".into(), digest: receipt.digest() };
+    let reference = ArtifactRef {
+        id: "receipt-1".into(),
+        digest: receipt.digest(),
+    };
     let slipped = changed(&packet.work, |envelope| {
-        let Body::Work(work) = &envelope.body else { unreachable!("work") };
+        let Body::Work(work) = &envelope.body else {
+            unreachable!("work")
+        };
         let mut work = (**work).clone();
-        work.context_items.push(ContextItem { reference, content: receipt.into_value() });
+        work.context_items.push(ContextItem {
+            reference,
+            content: receipt.into_value(),
+        });
         envelope.payload_id = "pl.slipped".into();
         envelope.body = work.into();
     });
     let slipped = space.submission(slipped).unwrap();
-    refused(&space.submit(Input::Issue { work: slipped, disclosure: packet.disclosure.clone() }).unwrap(), Code::DisclosureDenied);
+    refused(
+        &space
+            .submit(Input::Issue {
+                work: slipped,
+                disclosure: packet.disclosure.clone(),
+            })
+            .unwrap(),
+        Code::DisclosureDenied,
+    );
     let own = space.submission(packet.work).unwrap();
-    recorded(&space.submit(Input::Issue { work: own, disclosure: packet.disclosure }).unwrap());
+    recorded(
+        &space
+            .submit(Input::Issue {
+                work: own,
+                disclosure: packet.disclosure,
+            })
+            .unwrap(),
+    );
 }
 
 #[test]
 fn a_used_up_budget_closes_nothing() {
     shows!("CP-5-11", "CP-8.3-17"; by "work.budget_exceeded");
-    let none = Amounts { calls: Some(0), ..Amounts::default() };
+    let none = Amounts {
+        calls: Some(0),
+        ..Amounts::default()
+    };
     let deployment = Deployment::default().with_profile(|profile| profile.obligation_budget = none);
     let mut space = Space::found(&deployment, worker::proposes("basic")).unwrap();
     let episode_id = begun(&mut space);
     space.finish(&episode_id).unwrap();
     assert!(space.refusals().unwrap().contains(&Code::BudgetExceeded));
-    assert_eq!(space.view().episodes.get(&episode_id).and_then(|episode| episode.end), Some(EpisodeEnd::Refused));
+    assert!(
+        space.view().works.is_empty(),
+        "nothing is asked that the budget does not cover"
+    );
+    assert_eq!(
+        space.view().episodes.get(&episode_id).and_then(|episode| episode.end),
+        Some(EpisodeEnd::Refused)
+    );
     assert_eq!(status(&space, "o-1"), ObligationStatus::Active);
     assert_eq!(space.world.effects().len(), 0);
 }
@@ -66,7 +103,10 @@ fn an_episode_that_reaches_its_bound_closes_nothing() {
     assert!(matches!(space.next(&episode_id).unwrap(), Next::Ask { .. }));
     space.pass(1).unwrap();
     space.finish(&episode_id).unwrap();
-    assert_eq!(space.view().episodes.get(&episode_id).and_then(|episode| episode.end), Some(EpisodeEnd::BoundReached));
+    assert_eq!(
+        space.view().episodes.get(&episode_id).and_then(|episode| episode.end),
+        Some(EpisodeEnd::BoundReached)
+    );
     assert_eq!(status(&space, "o-1"), ObligationStatus::Active);
 }
 
@@ -74,8 +114,16 @@ fn an_episode_that_reaches_its_bound_closes_nothing() {
 fn an_answer_cites_only_evidence_on_record() {
     shows!("CP-B-17", "CP-6-02"; by "work.unknown_evidence_cited");
     let invents: Answer = Box::new(|work, view| {
-        let assessments = vec![worker::relation(view, "p-o-1", &EvidenceId::from("ev-invented"), Relation::Supports)];
-        WorkResult { assessments, ..worker::nothing(work) }
+        let assessments = vec![worker::relation(
+            view,
+            "p-o-1",
+            &EvidenceId::from("ev-invented"),
+            Relation::Supports,
+        )];
+        WorkResult {
+            assessments,
+            ..worker::nothing(work)
+        }
     });
     let mut space = space(invents);
     let episode_id = begun(&mut space);
@@ -93,7 +141,10 @@ fn a_real_citation_with_the_wrong_inference_promotes_nothing() {
             relation.valid_at.observation_version += 1;
             relation
         };
-        WorkResult { assessments: view.evidence.keys().map(cites).collect(), ..worker::nothing(work) }
+        WorkResult {
+            assessments: view.evidence.keys().map(cites).collect(),
+            ..worker::nothing(work)
+        }
     });
     let mut space = space(misquotes);
     recorded(&space.observe(&plan_target(), Some("o-1")).unwrap());
@@ -109,15 +160,24 @@ fn partial_evidence_leaves_the_gap_and_invents_nothing() {
     shows!("CP-10.2-02"; by "sufficiency.sources_suffice");
     let supports: fn() -> Answer = || {
         Box::new(|work, view| {
-            let assessments = view.evidence.keys().map(|id| worker::relation(view, "p-o-1", id, Relation::Supports)).collect();
-            WorkResult { assessments, ..worker::nothing(work) }
+            let assessments = view
+                .evidence
+                .keys()
+                .map(|id| worker::relation(view, "p-o-1", id, Relation::Supports))
+                .collect();
+            WorkResult {
+                assessments,
+                ..worker::nothing(work)
+            }
         })
     };
     let demanding = |sources: u32| {
         let mut deployment = Deployment::default();
         for item in &mut deployment.founding.items {
             if let closer_contracts::item::Item::Rule(rule) = item
-                && let closer_contracts::item::RuleBody::Sufficiency { distinct_sources_min, .. } = &mut rule.body
+                && let closer_contracts::item::RuleBody::Sufficiency {
+                    distinct_sources_min, ..
+                } = &mut rule.body
             {
                 *distinct_sources_min = sources;
             }
@@ -140,7 +200,14 @@ fn work_is_answered_once_and_by_whom_it_was_issued_to() {
     let mut space = space(worker::proposes("basic"));
     let episode_id = begun(&mut space);
     until(&mut space, &episode_id, |next| matches!(next, Next::Act { .. }));
-    let answered = space.view().results.values().next().expect("the result").payload.clone();
+    let answered = space
+        .view()
+        .results
+        .values()
+        .next()
+        .expect("the result")
+        .payload
+        .clone();
     let again = changed(&answered, |envelope| envelope.payload_id = "pl.again".into());
     refused(&space.submit_payload(again).unwrap(), Code::Duplicate);
     assert_eq!(space.view().results.len(), 1);
@@ -149,17 +216,283 @@ fn work_is_answered_once_and_by_whom_it_was_issued_to() {
 #[test]
 fn what_no_rule_releases_is_withheld_and_said_to_be() {
     shows!("CP-6-03"; by "work.category_released");
-    let mut space = Space::found(&Deployment::default().with_profile(|profile| profile.disclosure_rules.clear()), worker::proposes("basic")).unwrap();
+    let mut space = Space::found(
+        &Deployment::default().with_profile(|profile| profile.disclosure_rules.clear()),
+        worker::proposes("basic"),
+    )
+    .unwrap();
     let episode_id = begun(&mut space);
     until(&mut space, &episode_id, |next| matches!(next, Next::Ask { .. }));
     let work = space.view().works.values().next().expect("the work").body.clone();
     assert!(work.context_items.is_empty());
-    let mut told = crate::support::since(&space, 0).into_iter().filter_map(|entry| match entry {
-        closer_protocol::Entry::Artifact(artifact) => match &*artifact {
-            closer_protocol::entry::ArtifactBody::DisclosureReceipt(receipt) if receipt.purpose.as_str() == "work" => Some(receipt.withheld_categories.len()),
-            _ => None,
-        },
-        _ => None,
+    let withheld = |entry: &Entry| {
+        let Entry::Artifact(artifact) = entry else { return None };
+        let ArtifactBody::DisclosureReceipt(receipt) = &**artifact else {
+            return None;
+        };
+        (receipt.purpose.as_str() == "work").then_some(receipt.withheld_categories.len())
+    };
+    let told = crate::support::since(&space, 0).iter().find_map(withheld);
+    assert!(told.is_some_and(|withheld| withheld > 0));
+}
+
+#[test]
+fn what_is_supported_is_distilled_into_one_delta_and_the_rest_is_left_out() {
+    shows!("CP-7.2-01"; by "delta.claim_supported");
+    let claims: Answer = Box::new(|work, view| {
+        let claim = |proposition: &str| ProposedClaim {
+            proposition: Proposition {
+                proposition_id: proposition.into(),
+                subject: "service-a".into(),
+                predicate: "keeps".into(),
+                object: Plain(serde_json::Value::String("the export".into())),
+                scope: closer_scenarios::founding::scope(),
+            },
+            applicability: vec!["as observed".into()],
+        };
+        let supported = ["p-o-1", "p-export"];
+        let assessments = supported.iter().flat_map(|id| {
+            view.evidence
+                .keys()
+                .map(|evidence| worker::relation(view, id, evidence, Relation::Supports))
+        });
+        WorkResult {
+            claims: ["p-o-1", "p-export", "p-guess"].map(claim).to_vec(),
+            assessments: assessments.collect(),
+            ..worker::nothing(work)
+        }
     });
-    assert!(told.next().is_some_and(|withheld| withheld > 0));
+    let mut space = space(claims);
+    recorded(&space.observe(&plan_target(), Some("o-1")).unwrap());
+    recorded(&space.event("service-a", "price").unwrap());
+    space.run().unwrap();
+    let distilled: Vec<_> = space
+        .view()
+        .deltas
+        .values()
+        .filter(|delta| delta.payload.envelope().episode_id.is_some())
+        .collect();
+    assert_eq!(distilled.len(), 1, "one batch");
+    let known = |id: &str| space.view().state.claims_on(&id.into()).count();
+    assert_eq!(["p-o-1", "p-export", "p-guess"].map(known), [1, 1, 0]);
+}
+
+/// A deployment in which settling `o-1` takes one proposition more, so that it stays open.
+fn staying_open() -> Deployment {
+    let mut deployment = Deployment::default();
+    for (obligation, _) in &mut deployment.founding.obligations {
+        let mut other = obligation.resolution_conditions[0].clone();
+        other.id = "condition-other".into();
+        other.proposition = "p-other".into();
+        obligation.resolution_conditions.push(other);
+    }
+    deployment
+}
+
+#[test]
+fn a_consolidated_claim_keeps_its_exceptions() {
+    shows!("CP-7.2-02"; by "delta.exceptions_kept");
+    let mut space = Space::found(&staying_open(), worker::relates(Relation::Supports)).unwrap();
+    recorded(&space.observe(&plan_target(), Some("o-1")).unwrap());
+    let episode_id = begun(&mut space);
+    until(&mut space, &episode_id, |next| matches!(next, Next::Distil));
+    let view = space.view().clone();
+    let draft = closer_protocol::delta::distill(
+        &view,
+        view.episodes.get(&episode_id).expect("the episode"),
+        &space.moment(),
+    )
+    .unwrap()
+    .expect("a delta");
+    let excepted = changed(&draft, |envelope| {
+        let Body::Delta(delta) = &envelope.body else {
+            unreachable!("a delta")
+        };
+        let mut delta = (**delta).clone();
+        for change in &mut delta.changes {
+            if let Change::Add { item } = change
+                && let Item::Claim(claim) = &mut **item
+            {
+                claim.exceptions.push("not on holidays".into());
+            }
+        }
+        envelope.body = delta.sealed().unwrap().into();
+    });
+    recorded(&space.submit_payload(excepted).unwrap());
+    space.finish(&episode_id).unwrap();
+    let exceptions = |space: &Space| {
+        let claim = space
+            .view()
+            .state
+            .claims_on(&"p-o-1".into())
+            .next()
+            .and_then(|accepted| accepted.item.as_claim().cloned());
+        let claim = claim.expect("the claim");
+        (claim.exceptions.len(), claim.relations.len())
+    };
+    assert_eq!(exceptions(&space).0, 1);
+    let before = exceptions(&space).1;
+    recorded(&space.observe(&plan_target(), Some("o-1")).unwrap());
+    let episode_id = begun(&mut space);
+    space.finish(&episode_id).unwrap();
+    assert_eq!(exceptions(&space).0, 1, "{:?}", space.refusals());
+    assert!(exceptions(&space).1 > before, "it was revised on new evidence");
+    assert_eq!(status(&space, "o-1"), ObligationStatus::Active);
+}
+
+#[test]
+fn every_message_of_a_run_delivered_again_changes_nothing() {
+    shows!("CP-8.2-01"; by "intake.payload_repeated");
+    let mut space = space(worker::proposes("basic"));
+    recorded(&space.event("service-a", "price").unwrap());
+    space.run().unwrap();
+    let (state, effects) = (space.view().state.reference(), space.world.effects().len());
+    let mut delivered = 0;
+    for (_, entry) in space.entries().unwrap() {
+        match entry {
+            Entry::Payload(payload) => refused(&space.submit_payload((*payload).clone()).unwrap(), Code::Duplicate),
+            Entry::Intent(intent) => {
+                let again = Input::Dispatch {
+                    payload_id: intent.action_ref.id.as_str().into(),
+                    adjudication_id: None,
+                };
+                assert!(space.submit(again).unwrap().refusal().is_some());
+            }
+            Entry::Commit(commit) => {
+                refused(
+                    &space
+                        .submit(Input::Commit {
+                            delta_id: commit.delta.delta_id.clone(),
+                        })
+                        .unwrap(),
+                    Code::Duplicate,
+                );
+            }
+            Entry::Genesis(_)
+            | Entry::Auth(_)
+            | Entry::Artifact(_)
+            | Entry::Outcome(_)
+            | Entry::Refusal(_)
+            | Entry::Ledger(_)
+            | Entry::Ownership(_)
+            | Entry::Activation(_)
+            | Entry::Notice(_)
+            | Entry::Passed => continue,
+        }
+        delivered += 1;
+    }
+    assert!(delivered > 10, "{delivered}");
+    assert_eq!(
+        (space.view().state.reference(), space.world.effects().len()),
+        (state, effects)
+    );
+}
+
+#[test]
+fn newer_evidence_asks_for_a_new_endorsement_and_is_then_part_of_it() {
+    shows!("CP-C9-03", "CP-5-06"; by "commit.snapshot_outdated");
+    let mut space = Space::found(&staying_open(), worker::relates(Relation::Supports)).unwrap();
+    recorded(&space.observe(&plan_target(), Some("o-1")).unwrap());
+    let episode_id = begun(&mut space);
+    let Next::Commit { delta_id } = until(&mut space, &episode_id, |next| matches!(next, Next::Commit { .. })) else {
+        unreachable!("just matched")
+    };
+    space.world.set(&plan_target(), "plan", "gone");
+    recorded(&space.observe(&plan_target(), Some("o-1")).unwrap());
+    refused(&space.submit(Input::Commit { delta_id }).unwrap(), Code::StaleVersion);
+    assert!(!claimed(&space));
+    let again = begun_again(&mut space, &episode_id);
+    space.finish(&again).unwrap();
+    assert!(claimed(&space), "assessed anew with both observations, it is committed");
+}
+
+/// The episode ends and another one begins on a new event.
+fn begun_again(space: &mut Space, episode_id: &closer_contracts::id::EpisodeId) -> closer_contracts::id::EpisodeId {
+    let end = Input::End {
+        episode_id: episode_id.clone(),
+        end: EpisodeEnd::NothingToDo,
+        reason: "The evidence has changed.".into(),
+    };
+    recorded(&space.submit(end).unwrap());
+    begun(space)
+}
+
+#[test]
+fn an_answer_comes_from_whom_the_work_was_issued_to() {
+    shows!("CP-6.2-05", "CP-B-17"; by "work.not_issued_to_producer");
+    let second = identity(
+        "worker-2",
+        IdentityKind::Producer,
+        &[ProducerRole::Participant],
+        &["plan.change"],
+    );
+    let mut space = Space::found(
+        &Deployment::default().with(Item::Identity(second)),
+        worker::proposes("basic"),
+    )
+    .unwrap();
+    let episode_id = begun(&mut space);
+    let Next::Ask { work_id, .. } = until(&mut space, &episode_id, |next| matches!(next, Next::Ask { .. })) else {
+        unreachable!("just matched")
+    };
+    let view = space.view().clone();
+    let work = view.works.get(&work_id).expect("the work").body.clone();
+    let episode = view.episodes.get(&episode_id).expect("the episode");
+    let theirs = closer_protocol::work::draft_result(
+        &view,
+        episode,
+        &"worker-2".into(),
+        &work_id,
+        worker::nothing(&work),
+        &space.moment().now,
+    )
+    .unwrap();
+    refused(&space.submit_payload(theirs).unwrap(), Code::UnresolvedRef);
+    recorded(&space.advance(&episode_id).unwrap().1);
+}
+
+#[test]
+fn a_proposal_stays_within_the_registered_vocabulary() {
+    shows!("CP-3.3-01"; by "work.proposal_outside_vocabulary");
+    let invents: Answer = Box::new(|work, _| {
+        let mut proposal = worker::proposal("p-o-1", "basic");
+        proposal.operation = "plan.invent".into();
+        WorkResult {
+            action_proposals: vec![proposal],
+            ..worker::nothing(work)
+        }
+    });
+    let mut space = space(invents);
+    let episode_id = begun(&mut space);
+    space.finish(&episode_id).unwrap();
+    assert!(space.refusals().unwrap().contains(&Code::UnregisteredOperation));
+    assert!(space.view().results.is_empty() && space.view().actions.is_empty());
+}
+
+#[test]
+fn an_observation_comes_from_its_source_and_moves_its_stream_forwards() {
+    shows!("CP-B-07", "CP-6.3-05"; by "readback.source_unknown", "readback.observation_not_newer");
+    let mut space = space(worker::proposes("basic"));
+    let observation = space.observation(&plan_target(), Some("o-1")).unwrap();
+    let with = |change: fn(&mut closer_contracts::evidence::Evidence)| {
+        changed(&observation, |envelope| {
+            let Body::Evidence(evidence) = &envelope.body else {
+                unreachable!("an observation")
+            };
+            let mut evidence = (**evidence).clone();
+            change(&mut evidence);
+            envelope.body = evidence.into();
+        })
+    };
+    refused(
+        &space
+            .submit_payload(with(|evidence| evidence.source.source_id = "feed".into()))
+            .unwrap(),
+        Code::Unauthenticated,
+    );
+    recorded(&space.submit_payload(observation.clone()).unwrap());
+    let rewound = changed(&with(|evidence| evidence.evidence_id = "ev-again".into()), |envelope| {
+        envelope.payload_id = "pl.again".into()
+    });
+    refused(&space.submit_payload(rewound).unwrap(), Code::KeyConflict);
 }

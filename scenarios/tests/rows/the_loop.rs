@@ -1,51 +1,16 @@
 //! The loop, all the way round, on the pure core.
 
+use crate::support::status;
 use closer_contracts::audit::{DecisionType, RestrictiveAction};
 use closer_contracts::item::AffectedScope;
 use closer_contracts::obligation::ObligationStatus;
-use closer_contracts::refs::Plain;
-use closer_contracts::work::{ActionProposal, Comparison, Expectation, Postcondition, Work, WorkResult};
-use closer_protocol::View;
 use closer_scenarios::founding::plan_target;
-use closer_scenarios::{Deployment, Mode, Space};
+use closer_scenarios::{Deployment, Mode, Space, worker};
 use serde_json::json;
-
-/// A worker that proposes to change the plan to `plan`.
-fn proposes(plan: &'static str) -> Box<dyn FnMut(&Work, &View) -> WorkResult + Send> {
-    Box::new(move |work, _| {
-        let proposition = work.question.subject_refs.first().expect("a proposition").clone();
-        WorkResult {
-            work_id: work.work_id.clone(),
-            claims: vec![],
-            action_proposals: vec![ActionProposal {
-                operation: "plan.change".into(),
-                target: plan_target(),
-                parameters: [("plan".into(), Plain(json!(plan)))].into(),
-                expected_postcondition: Postcondition {
-                    id: proposition,
-                    expectations: vec![Expectation {
-                        field: "plan".into(),
-                        comparison: Comparison::Equals,
-                        value: Plain(json!(plan)),
-                    }],
-                },
-            }],
-            assessments: vec![],
-            objections: vec![],
-            unresolved: vec![],
-            skill_receipts: vec![],
-            extensions: None,
-        }
-    })
-}
-
-fn status(space: &Space, id: &str) -> ObligationStatus {
-    space.view().state.obligation(&id.into()).expect("the obligation").status
-}
 
 #[test]
 fn an_event_leads_to_a_permitted_effect_a_readback_and_closure() {
-    let mut space = Space::found(&Deployment::default(), proposes("basic")).unwrap();
+    let mut space = Space::found(&Deployment::default(), worker::proposes("basic")).unwrap();
     space.event("service-a", "price").unwrap();
     space.run().unwrap();
     let refusals = space.refusals().unwrap();
@@ -59,7 +24,7 @@ fn an_event_leads_to_a_permitted_effect_a_readback_and_closure() {
 
 #[test]
 fn an_effect_beyond_the_grant_waits_for_the_user_and_goes_on_under_a_scoped_grant() {
-    let mut space = Space::found(&Deployment::default(), proposes("large")).unwrap();
+    let mut space = Space::found(&Deployment::default(), worker::proposes("large")).unwrap();
     space.event("service-a", "price").unwrap();
     space.run().unwrap();
     assert_eq!(space.world.effects().len(), 0);
@@ -73,7 +38,7 @@ fn an_effect_beyond_the_grant_waits_for_the_user_and_goes_on_under_a_scoped_gran
 
 #[test]
 fn a_lost_answer_is_read_back_before_anything_else_is_done() {
-    let mut space = Space::found(&Deployment::default(), proposes("basic")).unwrap();
+    let mut space = Space::found(&Deployment::default(), worker::proposes("basic")).unwrap();
     space.world.effect_mode = Mode::AppliedUnanswered;
     space.event("service-a", "price").unwrap();
     space.run().unwrap();
@@ -83,13 +48,22 @@ fn a_lost_answer_is_read_back_before_anything_else_is_done() {
 
 #[test]
 fn a_restriction_stops_the_next_dispatch() {
-    let mut space = Space::found(&Deployment::default(), proposes("basic")).unwrap();
-    let scope = AffectedScope::Operation { operation: "plan.change".into() };
-    let reply = space.restrict("issuer-1", RestrictiveAction::SuspendEligibility(scope)).unwrap();
+    let mut space = Space::found(&Deployment::default(), worker::proposes("basic")).unwrap();
+    let scope = AffectedScope::Operation {
+        operation: "plan.change".into(),
+    };
+    let reply = space
+        .restrict("issuer-1", RestrictiveAction::SuspendEligibility(scope))
+        .unwrap();
     assert!(reply.refusal().is_none(), "{reply:?}");
     space.event("service-a", "price").unwrap();
     space.run().unwrap();
     assert_eq!(space.world.effects().len(), 0);
-    assert!(space.refusals().unwrap().contains(&closer_contracts::RefusalCode::Restricted));
+    assert!(
+        space
+            .refusals()
+            .unwrap()
+            .contains(&closer_contracts::RefusalCode::Restricted)
+    );
     assert_eq!(status(&space, "o-1"), ObligationStatus::Active);
 }

@@ -32,21 +32,42 @@ fn observe(space: &mut Space) {
     let now = space.moment().now;
     let observed = space.world.observe(&plan_target(), &now);
     let view = space.view().clone();
-    let method = view.state.readback_method(&"plan.read".into()).expect("the method").clone();
-    let payload = readback::draft(&view, &method, &observed, &plan_target(), None, Some(&"o-1".into()), &now).unwrap();
+    let method = view
+        .state
+        .readback_method(&"plan.read".into())
+        .expect("the method")
+        .clone();
+    let payload = readback::draft(
+        &view,
+        &method,
+        &observed,
+        &plan_target(),
+        None,
+        Some(&"o-1".into()),
+        &now,
+    )
+    .unwrap();
     let reply = space.submit_payload(payload).unwrap();
     assert!(reply.refusal().is_none(), "{reply:?}");
 }
 
 fn dispatch(space: &mut Space, payload_id: PayloadId) -> Vec<Denial> {
-    match space.submit(Input::Dispatch { payload_id, adjudication_id: None }).unwrap() {
+    match space
+        .submit(Input::Dispatch {
+            payload_id,
+            adjudication_id: None,
+        })
+        .unwrap()
+    {
         Reply::Recorded(_) => panic!("admitted"),
         Reply::Refused(denials) => denials,
     }
 }
 
 fn names(denials: &[Denial], code: Code, offending: &str) -> bool {
-    denials.iter().any(|d| d.code == code && d.offending.as_deref().is_some_and(|o| o.contains(offending)))
+    denials
+        .iter()
+        .any(|d| d.code == code && d.offending.as_deref().is_some_and(|o| o.contains(offending)))
 }
 
 fn default() -> (Space, EpisodeId, PayloadId) {
@@ -56,7 +77,12 @@ fn default() -> (Space, EpisodeId, PayloadId) {
 #[test]
 fn nothing_changed_and_the_action_is_admitted() {
     let (mut space, _, payload_id) = default();
-    let reply = space.submit(Input::Dispatch { payload_id, adjudication_id: None }).unwrap();
+    let reply = space
+        .submit(Input::Dispatch {
+            payload_id,
+            adjudication_id: None,
+        })
+        .unwrap();
     assert!(matches!(reply, Reply::Recorded(_)), "{reply:?}");
     assert_eq!(space.world.effects().len(), 1);
 }
@@ -67,10 +93,19 @@ fn a_pattern_restriction_refuses_and_names_itself() {
     let (mut space, _, payload_id) = default();
     let mut targets = TargetPattern::exactly(&plan_target());
     targets.account = "account-*".into();
-    let scope = AffectedScope::Target { operation: None, targets };
-    space.restrict("issuer-1", RestrictiveAction::SuspendEligibility(scope)).unwrap();
+    let scope = AffectedScope::Target {
+        operation: None,
+        targets,
+    };
+    space
+        .restrict("issuer-1", RestrictiveAction::SuspendEligibility(scope))
+        .unwrap();
     let denials = dispatch(&mut space, payload_id);
-    assert_eq!(closer_contracts::refusal::foremost(&denials).map(|d| d.code), Some(Code::Restricted), "{denials:?}");
+    assert_eq!(
+        closer_contracts::refusal::foremost(&denials).map(|d| d.code),
+        Some(Code::Restricted),
+        "{denials:?}"
+    );
     assert!(names(&denials, Code::Restricted, "restrict-statement"), "{denials:?}");
     assert!(names(&denials, Code::StaleVersion, "scope:"), "{denials:?}");
     assert_eq!(space.world.effects().len(), 0);
@@ -80,9 +115,15 @@ fn a_pattern_restriction_refuses_and_names_itself() {
 fn a_revoked_grant_permits_nothing_from_then_on() {
     shows!("CP-4.2-04", "CP-0-03", "CP-10.2-05"; by "monitor.grant_revoked");
     let (mut space, _, payload_id) = default();
-    space.restrict("issuer-1", RestrictiveAction::RevokeGrant("grant-1".into())).unwrap();
+    space
+        .restrict("issuer-1", RestrictiveAction::RevokeGrant("grant-1".into()))
+        .unwrap();
     let denials = dispatch(&mut space, payload_id);
-    assert_eq!(closer_contracts::refusal::foremost(&denials).map(|d| d.code), Some(Code::GrantRevoked), "{denials:?}");
+    assert_eq!(
+        closer_contracts::refusal::foremost(&denials).map(|d| d.code),
+        Some(Code::GrantRevoked),
+        "{denials:?}"
+    );
     assert!(names(&denials, Code::GrantRevoked, "grant-1"), "{denials:?}");
 }
 

@@ -1,0 +1,163 @@
+//! A deployment in a folder of its own, and the binary run on it.
+
+use serde_json::Value;
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Stdio};
+use std::time::{Duration, Instant};
+
+/// The compiled binary.
+pub(crate) const CLOSER: &str = env!("CARGO_BIN_EXE_closer");
+
+/// How one call went.
+#[derive(Debug)]
+pub(crate) struct Called {
+    pub(crate) code: Option<i32>,
+    pub(crate) stdout: String,
+    pub(crate) stderr: String,
+}
+
+impl Called {
+    /// The one JSON value on stdout.
+    #[track_caller]
+    pub(crate) fn json(&self) -> Value {
+        serde_json::from_str(&self.stdout).unwrap_or_else(|error| panic!("{error} in {self:?}"))
+    }
+
+    #[track_caller]
+    pub(crate) fn expect(self, code: i32) -> Self {
+        assert_eq!(self.code, Some(code), "{self:#?}");
+        self
+    }
+}
+
+/// A deployment's folder, gone with its test.
+pub(crate) struct Place {
+    folder: tempfile::TempDir,
+}
+
+impl Place {
+    /// A deployment with this file.
+    pub(crate) fn with(closer_toml: &str) -> Self {
+        let place = Self {
+            folder: tempfile::tempdir().unwrap(),
+        };
+        fs::write(place.path().join("closer.toml"), closer_toml).unwrap();
+        place
+    }
+
+    /// A copy of an example, without what a run of it has left.
+    pub(crate) fn example(name: &str, change: impl Fn(String) -> String) -> Self {
+        let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("examples").join(name);
+        Self::with(&change(fs::read_to_string(root.join("closer.toml")).unwrap()))
+    }
+
+    pub(crate) fn path(&self) -> &Path {
+        self.folder.path()
+    }
+
+    pub(crate) fn store(&self) -> PathBuf {
+        self.path().join("var/store")
+    }
+
+    fn command(&self, arguments: &[&str]) -> Command {
+        let mut command = Command::new(CLOSER);
+        command.arg("-C").arg(self.path()).args(arguments).stdin(Stdio::null());
+        command
+    }
+
+    /// Runs a verb to its end.
+    pub(crate) fn call(&self, arguments: &[&str]) -> Called {
+        called(self.command(arguments))
+    }
+
+    /// `closer run` on this deployment.
+    pub(crate) fn run(&self, options: &[&str]) -> Called {
+        self.run_with(options, &[])
+    }
+
+    pub(crate) fn run_with(&self, options: &[&str], environment: &[(&str, &str)]) -> Called {
+        let mut command = Command::new(CLOSER);
+        command.arg("run").arg(self.path()).args(options).stdin(Stdio::null());
+        command.envs(environment.iter().copied());
+        called(command)
+    }
+
+    /// `closer run` in the background, until it is dropped.
+    pub(crate) fn running(&self, options: &[&str]) -> Background {
+        let mut command = Command::new(CLOSER);
+        command.arg("run").arg(self.path()).args(options);
+        command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
+        let background = Background(command.spawn().unwrap());
+        let deadline = Instant::now() + Duration::from_secs(30);
+        while !self.store().join("closer.sock").exists() {
+            assert!(Instant::now() < deadline, "the run did not open its socket");
+            std::thread::sleep(Duration::from_millis(20));
+        }
+        background
+    }
+}
+
+fn called(mut command: Command) -> Called {
+    let output = command.output().unwrap();
+    Called {
+        code: output.status.code(),
+        stdout: String::from_utf8(output.stdout).unwrap(),
+        stderr: String::from_utf8(output.stderr).unwrap(),
+    }
+}
+
+/// A run in the background.
+pub(crate) struct Background(Child);
+
+impl Background {
+    /// Asks it to end and gives its exit code.
+    pub(crate) fn stop(mut self) -> Option<i32> {
+        let pid = self.0.id().to_string();
+        Command::new("kill").args(["-TERM", &pid]).status().unwrap();
+        self.0.wait().unwrap().code()
+    }
+}
+
+impl Drop for Background {
+    fn drop(&mut self) {
+        if self.0.try_wait().unwrap().is_none() {
+            self.0.kill().unwrap();
+            self.0.wait().unwrap();
+        }
+    }
+}
+
+/// Whether the real openssl is here; says so where it is not.
+pub(crate) fn has_openssl() -> bool {
+    let found = Command::new("openssl")
+        .arg("version")
+        .stdout(Stdio::null())
+        .status()
+        .is_ok();
+    if !found {
+        eprintln!("skipped: the command `openssl` is not installed");
+    }
+    found
+}
+
+/// A port that nobody listens on.
+pub(crate) fn free_port() -> u16 {
+    std::net::TcpListener::bind("127.0.0.1:0")
+        .unwrap()
+        .local_addr()
+        .unwrap()
+        .port()
+}
+
+/// A small deployment: one target file, changed by a declared program that counts its runs in `runs` and takes a while.
+pub(crate) fn counting(repeat_safety: &str) -> String {
+    taking("0.2", repeat_safety)
+}
+
+/// As [`counting`], with a program that takes so many seconds.
+pub(crate) fn taking(seconds: &str, repeat_safety: &str) -> String {
+    include_str!("counting.toml")
+        .replace("REPEAT_SAFETY", repeat_safety)
+        .replace("SECONDS", seconds)
+}
