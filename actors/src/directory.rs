@@ -1,7 +1,7 @@
 //! Where each actor of the tree is to be found. An actor that was started again takes its predecessor's place.
 
 use crate::{dispatcher, matcher, reconciler, router, scheduler, service};
-use ractor::{ActorRef, Message};
+use ractor::{ActorId, ActorRef, Message};
 use std::sync::{PoisonError, RwLock};
 
 /// The place of one actor.
@@ -16,6 +16,12 @@ impl<T> Default for Place<T> {
 impl<T: Message> Place<T> {
     pub(crate) fn take(&self, actor: ActorRef<T>) {
         *self.0.write().unwrap_or_else(PoisonError::into_inner) = Some(actor);
+    }
+
+    /// Who holds the place.
+    pub(crate) fn holder(&self) -> Option<ActorId> {
+        let place = self.0.read().unwrap_or_else(PoisonError::into_inner);
+        place.as_ref().map(|actor| actor.get_id())
     }
 
     /// Sends to whoever holds the place. What is lost while nobody does is in the records, and is found there.

@@ -35,11 +35,13 @@ impl Runtime {
             .await
             .map_err(|error| Error::Start(error.to_string()))??;
         let space = Arc::new(Space::new(log, ports, options, view));
+        // Offered before anybody else can offer anything: what the last process left is settled before anything is decided.
+        let (recovered, ticked) = (space.ask(space.recovery()), space.ask(Input::Tick));
         let started = Actor::spawn(None, Root, Arc::clone(&space)).await;
         let (root, tree) = started.map_err(|error| Error::Start(error.to_string()))?;
         let runtime = Self { space, root, tree };
-        answered(runtime.space.ask(Input::Recover)).await?;
-        answered(runtime.space.ask(Input::Tick)).await?;
+        answered(recovered).await?;
+        answered(ticked).await?;
         let looks = runtime.space.activity.begin();
         runtime
             .space

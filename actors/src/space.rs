@@ -6,12 +6,15 @@ use crate::error::Error;
 use crate::identities::Identities;
 use crate::lanes::{Answer, Lanes, ReplyTo};
 use crate::options::{Options, Ports};
+use closer_contracts::id::AttemptId;
 use closer_contracts::record::Epoch;
 use closer_contracts::time::Timestamp;
 use closer_protocol::{Input, Moment, View, sequence};
 use closer_store::Log;
-use std::sync::Arc;
+use ractor::ActorId;
+use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 use tokio::sync::{Semaphore, oneshot, watch};
 
@@ -27,6 +30,8 @@ pub(crate) struct Space {
     pub(crate) admitted: Arc<Semaphore>,
     /// Whether the scheduler has been rung for and has not come yet.
     pub(crate) scheduler_rung: AtomicBool,
+    /// The attempts whose effect has left and has not told, each with the dispatcher it left to.
+    running: Mutex<BTreeMap<AttemptId, ActorId>>,
     views: watch::Sender<Arc<View>>,
     restrictions_decided: AtomicU64,
 }
@@ -44,6 +49,7 @@ impl Space {
             admitted: Arc::new(Semaphore::new(options.admitted_max)),
             options,
             scheduler_rung: AtomicBool::new(false),
+            running: Mutex::default(),
             restrictions_decided: AtomicU64::new(view.restrictions_decided),
             views: watch::Sender::new(Arc::new(view)),
         }
@@ -79,6 +85,32 @@ impl Space {
         let (reply, answer) = oneshot::channel();
         self.offer(input, reply);
         answer
+    }
+
+    fn running(&self) -> MutexGuard<'_, BTreeMap<AttemptId, ActorId>> {
+        self.running.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Notes that an effect leaves to a dispatcher.
+    pub(crate) fn leaves(&self, attempt_id: AttemptId, dispatcher: ActorId) {
+        self.running().insert(attempt_id, dispatcher);
+    }
+
+    /// Notes that an effect has told what it came to.
+    pub(crate) fn told(&self, attempt_id: &AttemptId) {
+        self.running().remove(attempt_id);
+    }
+
+    /// Notes that a dispatcher is gone, and with it whatever had left to it.
+    pub(crate) fn gone(&self, dispatcher: ActorId) {
+        self.running().retain(|_, held_by| *held_by != dispatcher);
+    }
+
+    /// The input that settles what nobody in this process will tell any more.
+    pub(crate) fn recovery(&self) -> Input {
+        Input::Recover {
+            running: self.running().keys().cloned().collect(),
+        }
     }
 
     /// Notes the newest restriction that was decided, durable or not (DEC-48).

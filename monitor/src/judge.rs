@@ -152,10 +152,19 @@ fn clock(situation: &Situation<'_>, denials: &mut Vec<Denial>) {
 /// Registry entry, its contract pin and expiry, the proposer's capability, the profile (§3.3, DEC-44, DEC-86).
 fn registry<'a>(situation: &Situation<'a>, denials: &mut Vec<Denial>) -> Option<&'a OperationEntry> {
     let operation = &situation.action.operation;
-    let registered = situation.state.operation(operation).filter(|entry| entry.standing == Standing::Current);
+    let registered = situation
+        .state
+        .operation(operation)
+        .filter(|entry| entry.standing == Standing::Current);
     if branch!("monitor.operation_unregistered", registered.is_none()) {
         let reason = "the operation is not in the registry";
-        deny(denials, Code::UnregisteredOperation, CheckKind::Authority, operation, reason);
+        deny(
+            denials,
+            Code::UnregisteredOperation,
+            CheckKind::Authority,
+            operation,
+            reason,
+        );
     }
     let entry = registered?;
     trust(situation, entry, denials);
@@ -164,13 +173,28 @@ fn registry<'a>(situation: &Situation<'a>, denials: &mut Vec<Denial>) -> Option<
     });
     if branch!("monitor.capability_undeclared", !capable) {
         let reason = format!("`{}` has not declared `{}`", situation.proposer, entry.capability);
-        deny(denials, Code::CapabilityUndeclared, CheckKind::Authority, &entry.capability, reason);
+        deny(
+            denials,
+            Code::CapabilityUndeclared,
+            CheckKind::Authority,
+            &entry.capability,
+            reason,
+        );
     }
-    let open = situation.state.profile().map_or(vec![1], |profile| profile.unanswered());
+    let open = situation
+        .state
+        .profile()
+        .map_or(vec![1], |profile| profile.unanswered());
     let consequential = entry.effect_class != EffectClass::ReadOnly;
     if branch!("monitor.profile_incomplete", consequential && !open.is_empty()) {
         let reason = format!("the deployment profile leaves questions {open:?} open");
-        deny(denials, Code::ProfileIncomplete, CheckKind::Authority, "profile", reason);
+        deny(
+            denials,
+            Code::ProfileIncomplete,
+            CheckKind::Authority,
+            "profile",
+            reason,
+        );
     }
     Some(entry)
 }
@@ -180,12 +204,24 @@ fn trust(situation: &Situation<'_>, entry: &OperationEntry, denials: &mut Vec<De
     let verified = &entry.verification;
     if branch!("monitor.registry_expired", verified.expires_at <= *situation.now) {
         let reason = format!("the entry's verification expired at {}", verified.expires_at);
-        deny(denials, Code::RegistryExpired, CheckKind::Authority, &entry.operation, reason);
+        deny(
+            denials,
+            Code::RegistryExpired,
+            CheckKind::Authority,
+            &entry.operation,
+            reason,
+        );
     }
     let pinned = verified.contract_digest == entry.contract_digest && verified.version == entry.version;
     if branch!("monitor.contract_unpinned", !pinned) {
         let reason = "the registered contract is not the one that was verified";
-        deny(denials, Code::ContractIncompatible, CheckKind::Authority, &entry.operation, reason);
+        deny(
+            denials,
+            Code::ContractIncompatible,
+            CheckKind::Authority,
+            &entry.operation,
+            reason,
+        );
     }
 }
 
@@ -205,10 +241,10 @@ fn target_and_parameters(situation: &Situation<'_>, entry: Option<&OperationEntr
             reason,
         );
     }
-    if let Some((name, complaint)) = entry.and_then(|entry| misfit(entry, action)) {
-        if branch!("monitor.parameter_misfit", true) {
-            deny(denials, Code::SchemaInvalid, CheckKind::Schema, name, complaint);
-        }
+    if let Some((name, complaint)) = entry.and_then(|entry| misfit(entry, action))
+        && branch!("monitor.parameter_misfit", true)
+    {
+        deny(denials, Code::SchemaInvalid, CheckKind::Schema, name, complaint);
     }
 }
 
@@ -249,16 +285,16 @@ fn grant<'a>(situation: &Situation<'a>, denials: &mut Vec<Denial>) -> Option<&'a
         .iter()
         .filter(|bound| bound.operation == action.operation)
         .find(|bound| !bound.admits(action.parameters.get(&bound.parameter)));
-    if let Some(bound) = beyond {
-        if branch!("monitor.parameter_beyond_grant", true) {
-            deny(
-                denials,
-                Code::OutOfBounds,
-                CheckKind::Authority,
-                &bound.parameter,
-                "the parameter is beyond the grant's bound",
-            );
-        }
+    if let Some(bound) = beyond
+        && branch!("monitor.parameter_beyond_grant", true)
+    {
+        deny(
+            denials,
+            Code::OutOfBounds,
+            CheckKind::Authority,
+            &bound.parameter,
+            "the parameter is beyond the grant's bound",
+        );
     }
     if branch!("monitor.grant_revoked", grant.revocation.revoked_by.is_some()) {
         deny(
@@ -311,20 +347,20 @@ fn restrictions(situation: &Situation<'_>, denials: &mut Vec<Denial>) {
 
 /// Relevant versions: the registry entry's, and everything the assessment read (DEC-46).
 fn versions(situation: &Situation<'_>, entry: Option<&OperationEntry>, denials: &mut Vec<Denial>) {
-    if let Some(entry) = entry {
-        if branch!(
+    if let Some(entry) = entry
+        && branch!(
             "monitor.registry_version_moved",
             entry.version != situation.action.registry_version
-        ) {
-            let reason = format!("the registry entry is at version {}", entry.version);
-            deny(
-                denials,
-                Code::StaleVersion,
-                CheckKind::Authority,
-                &entry.operation,
-                reason,
-            );
-        }
+        )
+    {
+        let reason = format!("the registry entry is at version {}", entry.version);
+        deny(
+            denials,
+            Code::StaleVersion,
+            CheckKind::Authority,
+            &entry.operation,
+            reason,
+        );
     }
     let assessed = situation.action.relevant_semantic_version;
     if branch!(
@@ -458,7 +494,12 @@ fn repetition(situation: &Situation<'_>, entry: Option<&OperationEntry>, denials
         AttemptStanding::Again if branch!("monitor.repeat_safe", repeatable) => return,
         AttemptStanding::Again => {
             let reason = "the registered operation does not allow repetition";
-            (Code::NotRepeatSafe, CheckKind::Authority, situation.action.operation.to_string(), reason)
+            (
+                Code::NotRepeatSafe,
+                CheckKind::Authority,
+                situation.action.operation.to_string(),
+                reason,
+            )
         }
         AttemptStanding::Done(attempt_id) => {
             let reason = "the effect of this logical action is confirmed";
@@ -466,11 +507,21 @@ fn repetition(situation: &Situation<'_>, entry: Option<&OperationEntry>, denials
         }
         AttemptStanding::Unsettled(attempt_id) => {
             let reason = "an attempt on this operation and target is not settled; read it back first";
-            (Code::OutcomeUnknown, CheckKind::Readback, attempt_id.to_string(), reason)
+            (
+                Code::OutcomeUnknown,
+                CheckKind::Readback,
+                attempt_id.to_string(),
+                reason,
+            )
         }
         AttemptStanding::Reused => {
             let attempt_id = situation.action.attempt_id.to_string();
-            (Code::Duplicate, CheckKind::Authority, attempt_id, "the attempt id is on record")
+            (
+                Code::Duplicate,
+                CheckKind::Authority,
+                attempt_id,
+                "the attempt id is on record",
+            )
         }
     };
     if branch!("monitor.attempt_refused", true) {
@@ -480,11 +531,11 @@ fn repetition(situation: &Situation<'_>, entry: Option<&OperationEntry>, denials
 
 /// Permission to release the action's inputs, apart from permission to act (§6.5).
 fn disclosure(situation: &Situation<'_>, denials: &mut Vec<Denial>) {
-    if let DisclosureStanding::Denied(item) = &situation.disclosure {
-        if branch!("monitor.inputs_not_released", true) {
-            let reason = "the action's inputs may not be released to where it takes place";
-            deny(denials, Code::DisclosureDenied, CheckKind::Authority, item, reason);
-        }
+    if let DisclosureStanding::Denied(item) = &situation.disclosure
+        && branch!("monitor.inputs_not_released", true)
+    {
+        let reason = "the action's inputs may not be released to where it takes place";
+        deny(denials, Code::DisclosureDenied, CheckKind::Authority, item, reason);
     }
 }
 

@@ -33,7 +33,11 @@ pub fn covering_grant(view: &View, proposal: &ActionProposal, now: &Timestamp) -
                 .all(|bound| bound.admits(proposal.parameters.get(&bound.parameter)))
     };
     let breadth = |grant: &&closer_contracts::audit::Grant| (grant.allowed_operations.len(), grant.targets.len());
-    view.state.grants_allowing(&proposal.operation).filter(covers).min_by_key(breadth).map(|grant| grant.grant_id.clone())
+    view.state
+        .grants_allowing(&proposal.operation)
+        .filter(covers)
+        .min_by_key(breadth)
+        .map(|grant| grant.grant_id.clone())
 }
 
 /// What a proposal is named by within its episode: a repeat of the same content is the same logical operation.
@@ -67,9 +71,16 @@ pub fn draft(
         grant,
         proposal,
     })?;
-    let short: String = named.to_string().trim_start_matches("sha256:").chars().take(24).collect();
+    let short: String = named
+        .to_string()
+        .trim_start_matches("sha256:")
+        .chars()
+        .take(24)
+        .collect();
     let version = view.state.reference().version;
-    let epoch = view.ownership(&episode.obligation_id).map_or(0, |ownership| ownership.epoch);
+    let epoch = view
+        .ownership(&episode.obligation_id)
+        .map_or(0, |ownership| ownership.epoch);
     let mut action = Action {
         action_id: ActionId::new(format!("action-{short}.{version}")),
         operation: proposal.operation.clone(),
@@ -89,25 +100,52 @@ pub fn draft(
     let id = PayloadId::new(crate::derived_id("pl.action", action.attempt_id.as_str()));
     let producer = services::actor_ref(ProducerRole::Planner);
     let disclosure = services::internal_disclosure(view)?;
-    services::write(view, id, producer, lineage(episode, vec![result.clone()]), disclosure, action, now)
+    services::write(
+        view,
+        id,
+        producer,
+        lineage(episode, vec![result.clone()]),
+        disclosure,
+        action,
+        now,
+    )
 }
 
 /// Drafts another attempt at an action on record: the same logical content and key, a new attempt id and the epoch of now.
 ///
 /// # Errors
 /// The codes of the contract.
-pub fn draft_again(view: &View, episode: &Episode, earlier: &PayloadId, attempt: usize, now: &Timestamp) -> Result<Payload, Fault> {
+pub fn draft_again(
+    view: &View,
+    episode: &Episode,
+    earlier: &PayloadId,
+    attempt: usize,
+    now: &Timestamp,
+) -> Result<Payload, Fault> {
     let earlier = view
         .actions
         .get(earlier)
         .ok_or_else(|| Fault::new(Code::UnresolvedRef, "the earlier attempt is not on record").within(earlier))?;
     let mut action = (*earlier.body).clone();
-    action.attempt_id = AttemptId::new(crate::derived_id(&format!("again.{attempt}"), action.action_id.as_str()));
-    action.ownership_epoch = view.ownership(&episode.obligation_id).map_or(0, |ownership| ownership.epoch);
+    action.attempt_id = AttemptId::new(crate::derived_id(
+        &format!("again.{attempt}"),
+        action.action_id.as_str(),
+    ));
+    action.ownership_epoch = view
+        .ownership(&episode.obligation_id)
+        .map_or(0, |ownership| ownership.epoch);
     let id = PayloadId::new(crate::derived_id("pl.action", action.attempt_id.as_str()));
     let producer = services::actor_ref(ProducerRole::Planner);
     let disclosure = services::internal_disclosure(view)?;
-    services::write(view, id, producer, lineage(episode, vec![earlier.payload.id().clone()]), disclosure, action, now)
+    services::write(
+        view,
+        id,
+        producer,
+        lineage(episode, vec![earlier.payload.id().clone()]),
+        disclosure,
+        action,
+        now,
+    )
 }
 
 /// Records a proposed action. It is neither assessed nor admitted by being recorded.
@@ -119,9 +157,20 @@ pub(crate) fn propose(
 ) -> Result<Reply, Fault> {
     let claim = streams::action_claim(&action.action_id);
     let known = deciding.batch.claimed(&claim);
-    if branch!("action.id_names_other_content", known.is_some_and(|known| known != action.logical_digest)) {
-        let denial = Denial::new(Code::KeyConflict, CheckKind::Resolution, "the action id names other content");
-        return deciding.refuse((&action.action_id).into(), Some(action.logical_digest), vec![denial.of(&action.action_id)]);
+    if branch!(
+        "action.id_names_other_content",
+        known.is_some_and(|known| known != action.logical_digest)
+    ) {
+        let denial = Denial::new(
+            Code::KeyConflict,
+            CheckKind::Resolution,
+            "the action id names other content",
+        );
+        return deciding.refuse(
+            (&action.action_id).into(),
+            Some(action.logical_digest),
+            vec![denial.of(&action.action_id)],
+        );
     }
     let streams = vec![streams::attempts(action.logical_digest)];
     let reference = record_payload(deciding, payload, auth, streams, vec![(claim, action.logical_digest)])?;

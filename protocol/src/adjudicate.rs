@@ -8,7 +8,7 @@ use crate::view::{Attempt, Episode, OnRecord, View};
 use crate::work::lineage;
 use crate::{services, sufficiency};
 use closer_contracts::action::Action;
-use closer_contracts::adjudication::{Adjudication, Dissent, Disposition, Phase, RolePosition, Stance};
+use closer_contracts::adjudication::{Adjudication, Disposition, Dissent, Phase, RolePosition, Stance};
 use closer_contracts::auth::AuthRecord;
 use closer_contracts::branch;
 use closer_contracts::delta::Delta;
@@ -33,11 +33,18 @@ pub fn validator_role() -> Key {
 /// The decision rule that assessments are made under: the first current one that is not the service's own routine rule.
 #[must_use]
 pub fn decision_rule(view: &View) -> VersionedRef {
-    let declared = view.state.items(closer_contracts::item::ItemKind::Rule).filter_map(|accepted| accepted.item.as_rule()).find(|rule| {
-        let own = ["rule.mechanical", "rule.rebase"].contains(&rule.rule_id.as_str());
-        rule.standing == Standing::Current && !own && matches!(rule.body, RuleBody::Decision { .. })
+    let declared = view
+        .state
+        .items(closer_contracts::item::ItemKind::Rule)
+        .filter_map(|accepted| accepted.item.as_rule())
+        .find(|rule| {
+            let own = ["rule.mechanical", "rule.rebase"].contains(&rule.rule_id.as_str());
+            rule.standing == Standing::Current && !own && matches!(rule.body, RuleBody::Decision { .. })
+        });
+    let declared = declared.map(|rule| VersionedRef {
+        id: (&rule.rule_id).into(),
+        version: rule.version,
     });
-    let declared = declared.map(|rule| VersionedRef { id: (&rule.rule_id).into(), version: rule.version });
     declared.unwrap_or_else(crate::commit::mechanical_rule)
 }
 
@@ -45,20 +52,41 @@ pub fn decision_rule(view: &View) -> VersionedRef {
 #[must_use]
 pub fn evidence_of(view: &View, result: &WorkResult) -> Vec<ArtifactRef> {
     let cited = result.assessments.iter().map(|relation| &relation.evidence_id);
-    cited.filter_map(|id| view.evidence.get(id).map(|evidence| evidence_ref(id, evidence.payload.content_digest()))).collect()
+    cited
+        .filter_map(|id| {
+            view.evidence
+                .get(id)
+                .map(|evidence| evidence_ref(id, evidence.payload.content_digest()))
+        })
+        .collect()
 }
 
 /// The reference to an evidence item, as snapshots and events cite it.
 #[must_use]
 pub fn evidence_ref(id: &EvidenceId, digest: Digest) -> ArtifactRef {
-    ArtifactRef { id: ArtifactId::new(id.as_str()), digest }
+    ArtifactRef {
+        id: ArtifactId::new(id.as_str()),
+        digest,
+    }
 }
 
 /// The adjudications among the payloads that a payload follows from.
 #[must_use]
 pub fn cited_by(view: &View, payload: &Payload) -> Vec<Arc<Adjudication>> {
-    let parents = payload.envelope().parents.iter().filter_map(|parent| view.chain.body(parent));
-    parents.filter_map(|body| if let Body::Adjudication(body) = body { Some(Arc::clone(body)) } else { None }).collect()
+    let parents = payload
+        .envelope()
+        .parents
+        .iter()
+        .filter_map(|parent| view.chain.body(parent));
+    parents
+        .filter_map(|body| {
+            if let Body::Adjudication(body) = body {
+                Some(Arc::clone(body))
+            } else {
+                None
+            }
+        })
+        .collect()
 }
 
 /// Objections of a result that are about this subject or about everything in it.
@@ -101,7 +129,12 @@ struct Draft {
 }
 
 fn write(view: &View, episode: &Episode, draft: Draft, now: &Timestamp) -> Result<Payload, Fault> {
-    let seed = format!("{}.{}.{}", draft.phase, episode.episode_id, episode.adjudications.len() + 1);
+    let seed = format!(
+        "{}.{}.{}",
+        draft.phase,
+        episode.episode_id,
+        episode.adjudications.len() + 1
+    );
     let adjudication = Adjudication {
         adjudication_id: AdjudicationId::new(crate::derived_id("adj", &seed)),
         phase: draft.phase,
@@ -132,7 +165,12 @@ fn write(view: &View, episode: &Episode, draft: Draft, now: &Timestamp) -> Resul
 ///
 /// # Errors
 /// The codes of the contract.
-pub fn pre_action(view: &View, episode: &Episode, action: &OnRecord<Action>, now: &Timestamp) -> Result<Payload, Fault> {
+pub fn pre_action(
+    view: &View,
+    episode: &Episode,
+    action: &OnRecord<Action>,
+    now: &Timestamp,
+) -> Result<Payload, Fault> {
     let parents = &action.payload.envelope().parents;
     let result = parents.iter().find_map(|parent| view.results.get(parent));
     let subject = action.body.logical_digest;
@@ -145,13 +183,29 @@ pub fn pre_action(view: &View, episode: &Episode, action: &OnRecord<Action>, now
         })
     });
     let (stance, disposition, reason) = match (dissent.is_empty(), resolves) {
-        (true, true) => (Stance::For, Disposition::Justified, "the proposal is supported and nothing blocks it"),
-        (false, _) => (Stance::Against, Disposition::NotJustified, "a participant objects to this exact action"),
-        (true, false) => (Stance::Against, Disposition::Insufficient, "evidence that it rests on does not resolve"),
+        (true, true) => (
+            Stance::For,
+            Disposition::Justified,
+            "the proposal is supported and nothing blocks it",
+        ),
+        (false, _) => (
+            Stance::Against,
+            Disposition::NotJustified,
+            "a participant objects to this exact action",
+        ),
+        (true, false) => (
+            Stance::Against,
+            Disposition::Insufficient,
+            "evidence that it rests on does not resolve",
+        ),
     };
     let draft = Draft {
         phase: Phase::PreAction,
-        subject: TypedRef { id: (&action.body.action_id).into(), digest: subject, r#type: SubjectType::Action },
+        subject: TypedRef {
+            id: (&action.body.action_id).into(),
+            digest: subject,
+            r#type: SubjectType::Action,
+        },
         snapshot,
         readbacks: Vec::new(),
         positions: vec![validator(reason, stance, action.reference())],
@@ -174,11 +228,27 @@ pub fn post_outcome(
     readback: &OnRecord<Evidence>,
     now: &Timestamp,
 ) -> Result<Payload, Fault> {
-    let outcome = readback.body.readback.as_ref().map_or(ReadbackOutcome::Unknown, |readback| readback.outcome);
+    let outcome = readback
+        .body
+        .readback
+        .as_ref()
+        .map_or(ReadbackOutcome::Unknown, |readback| readback.outcome);
     let (stance, disposition, reason) = match outcome {
-        ReadbackOutcome::Matched => (Stance::For, Disposition::Established, "the target shows the postcondition"),
-        ReadbackOutcome::NotMatched => (Stance::Against, Disposition::NotEstablished, "the target shows another state"),
-        ReadbackOutcome::Unknown => (Stance::Against, Disposition::Unknown, "the target does not show what became of the attempt"),
+        ReadbackOutcome::Matched => (
+            Stance::For,
+            Disposition::Established,
+            "the target shows the postcondition",
+        ),
+        ReadbackOutcome::NotMatched => (
+            Stance::Against,
+            Disposition::NotEstablished,
+            "the target shows another state",
+        ),
+        ReadbackOutcome::Unknown => (
+            Stance::Against,
+            Disposition::Unknown,
+            "the target does not show what became of the attempt",
+        ),
     };
     let reference = evidence_ref(&readback.body.evidence_id, readback.payload.content_digest());
     let draft = Draft {
@@ -194,7 +264,10 @@ pub fn post_outcome(
         dissent: Vec::new(),
         unresolved: Vec::new(),
         disposition,
-        parents: vec![readback.payload.id().clone(), PayloadId::new(attempt.intent.action_ref.id.as_str())],
+        parents: vec![
+            readback.payload.id().clone(),
+            PayloadId::new(attempt.intent.action_ref.id.as_str()),
+        ],
     };
     write(view, episode, draft, now)
 }
@@ -203,9 +276,16 @@ pub fn post_outcome(
 ///
 /// # Errors
 /// The codes of the contract.
-pub fn semantic_commit(view: &View, episode: &Episode, delta: &OnRecord<Delta>, now: &Timestamp) -> Result<Payload, Fault> {
+pub fn semantic_commit(
+    view: &View,
+    episode: &Episode,
+    delta: &OnRecord<Delta>,
+    now: &Timestamp,
+) -> Result<Payload, Fault> {
     let results = episode.results.iter().filter_map(|id| view.results.get(id));
-    let dissent: Vec<Dissent> = results.flat_map(|result| dissent_of(result, delta.body.proposal_digest)).collect();
+    let dissent: Vec<Dissent> = results
+        .flat_map(|result| dissent_of(result, delta.body.proposal_digest))
+        .collect();
     let carried = episode.adjudications.iter().filter_map(|id| view.adjudications.get(id));
     let carried: Vec<Dissent> = carried
         .filter(|adjudication| branch!("adjudicate.dissent_carried", !adjudication.body.dissent.is_empty()))
@@ -221,15 +301,34 @@ pub fn semantic_commit(view: &View, episode: &Episode, delta: &OnRecord<Delta>, 
         })
         .collect();
     snapshot.dedup();
-    let unsupported = delta.body.support_relations.iter().any(|relation| sufficiency::resolve(relation, view) != *relation);
-    let (stance, disposition, reason) = match (unsupported, dissent.iter().any(|dissent| is_blocking(view, dissent.reason_class))) {
-        (false, false) => (Stance::For, Disposition::Endorsed, "every change is supported by evidence on record"),
-        (true, _) => (Stance::Against, Disposition::Insufficient, "support that the changes claim is not what the record shows"),
+    let unsupported = delta
+        .body
+        .support_relations
+        .iter()
+        .any(|relation| sufficiency::resolve(relation, view) != *relation);
+    let (stance, disposition, reason) = match (
+        unsupported,
+        dissent.iter().any(|dissent| is_blocking(view, dissent.reason_class)),
+    ) {
+        (false, false) => (
+            Stance::For,
+            Disposition::Endorsed,
+            "every change is supported by evidence on record",
+        ),
+        (true, _) => (
+            Stance::Against,
+            Disposition::Insufficient,
+            "support that the changes claim is not what the record shows",
+        ),
         (false, true) => (Stance::Against, Disposition::Rejected, "a blocking objection is open"),
     };
     let draft = Draft {
         phase: Phase::SemanticCommit,
-        subject: TypedRef { id: (&delta.body.delta_id).into(), digest: delta.body.proposal_digest, r#type: SubjectType::Delta },
+        subject: TypedRef {
+            id: (&delta.body.delta_id).into(),
+            digest: delta.body.proposal_digest,
+            r#type: SubjectType::Delta,
+        },
         snapshot,
         readbacks: Vec::new(),
         positions: vec![validator(reason, stance, delta.reference())],
@@ -244,10 +343,13 @@ pub fn semantic_commit(view: &View, episode: &Episode, delta: &OnRecord<Delta>, 
 /// Whether an open objection of this class blocks: two classes do under every rule (DEC-38).
 fn is_blocking(view: &View, class: ReasonClass) -> bool {
     let always = matches!(class, ReasonClass::NoGrant | ReasonClass::OutsideConstraint);
-    let declared = view.state.rule(&decision_rule(view)).is_some_and(|rule| match &rule.body {
-        RuleBody::Decision { blocking_classes, .. } => blocking_classes.contains(&class),
-        RuleBody::Matching { .. } | RuleBody::Sufficiency { .. } => false,
-    });
+    let declared = view
+        .state
+        .rule(&decision_rule(view))
+        .is_some_and(|rule| match &rule.body {
+            RuleBody::Decision { blocking_classes, .. } => blocking_classes.contains(&class),
+            RuleBody::Matching { .. } | RuleBody::Sufficiency { .. } => false,
+        });
     always || declared
 }
 
@@ -263,10 +365,20 @@ pub(crate) fn intake(
     denials.extend(rule(deciding.view, adjudication));
     denials.extend(citations(deciding.view, adjudication));
     if !denials.is_empty() {
-        return deciding.refuse((&adjudication.adjudication_id).into(), Some(payload.content_digest()), denials);
+        return deciding.refuse(
+            (&adjudication.adjudication_id).into(),
+            Some(payload.content_digest()),
+            denials,
+        );
     }
     let claim = crate::streams::artifact_claim("adjudication", adjudication.adjudication_id.as_str());
-    let reference = record_payload(deciding, payload, auth, Vec::new(), vec![(claim, payload.content_digest())])?;
+    let reference = record_payload(
+        deciding,
+        payload,
+        auth,
+        Vec::new(),
+        vec![(claim, payload.content_digest())],
+    )?;
     let mut recorded = vec![reference];
     if adjudication.phase == Phase::PreAction {
         recorded.extend(record_read_set(deciding, adjudication, payload)?);
@@ -274,18 +386,36 @@ pub(crate) fn intake(
     Ok(Reply::Recorded(recorded))
 }
 
-fn record_read_set(deciding: &mut Deciding<'_>, adjudication: &Adjudication, payload: &Payload) -> Result<Option<ArtifactRef>, Fault> {
+fn record_read_set(
+    deciding: &mut Deciding<'_>,
+    adjudication: &Adjudication,
+    payload: &Payload,
+) -> Result<Option<ArtifactRef>, Fault> {
     let view = deciding.view;
     let action_id = ActionId::new(adjudication.subject.id.as_str());
-    let action = view.logical.get(&action_id).and_then(|payload_id| view.actions.get(payload_id));
-    let (Some(action), Some(obligation_id)) = (action, payload.envelope().obligation_ids.first()) else { return Ok(None) };
+    let action = view
+        .logical
+        .get(&action_id)
+        .and_then(|payload_id| view.actions.get(payload_id));
+    let (Some(action), Some(obligation_id)) = (action, payload.envelope().obligation_ids.first()) else {
+        return Ok(None);
+    };
     let read = read_set(view, &action.body, obligation_id, &adjudication.evidence_snapshot.refs);
     let read_set = ReadSet {
         read_set_id: ArtifactId::new(crate::derived_id("reads", adjudication.adjudication_id.as_str())),
         adjudication_id: adjudication.adjudication_id.clone(),
-        heads: read.into_iter().map(|stream| { let head = deciding.batch.head(&stream).map(|head| head.link); (stream, head) }).collect(),
+        heads: read
+            .into_iter()
+            .map(|stream| {
+                let head = deciding.batch.head(&stream).map(|head| head.link);
+                (stream, head)
+            })
+            .collect(),
     };
-    deciding.batch.artifact(ArtifactBody::from(read_set), Vec::new()).map(Some)
+    deciding
+        .batch
+        .artifact(ArtifactBody::from(read_set), Vec::new())
+        .map(Some)
 }
 
 /// The subject exists before its adjudication, is of the phase's type, and was not produced by the adjudicator (DEC-37).
@@ -302,24 +432,43 @@ fn subject(view: &View, adjudication: &Adjudication, payload: &Payload) -> Vec<D
             .get(&EvidenceId::new(subject.id.as_str()))
             .filter(|evidence| evidence.body.readback.is_some())
             .map(|evidence| (evidence.payload.content_digest(), &evidence.payload)),
-        Phase::SemanticCommit => {
-            view.deltas.get(&DeltaId::new(subject.id.as_str())).map(|delta| (delta.body.proposal_digest, &delta.payload))
-        }
+        Phase::SemanticCommit => view
+            .deltas
+            .get(&DeltaId::new(subject.id.as_str()))
+            .map(|delta| (delta.body.proposal_digest, &delta.payload)),
     };
     if branch!("adjudicate.subject_unknown", known.is_none()) {
-        return vec![Denial::new(Code::UnresolvedRef, CheckKind::Resolution, "the subject is not on record").of(&subject.id)];
+        return vec![
+            Denial::new(
+                Code::UnresolvedRef,
+                CheckKind::Resolution,
+                "the subject is not on record",
+            )
+            .of(&subject.id),
+        ];
     }
     match known {
         None => Vec::new(),
         Some((digest, _)) if branch!("adjudicate.other_subject", digest != subject.digest) => {
-            vec![Denial::new(Code::SubjectMismatch, CheckKind::Resolution, "the subject on record has another digest").of(&subject.id)]
+            vec![
+                Denial::new(
+                    Code::SubjectMismatch,
+                    CheckKind::Resolution,
+                    "the subject on record has another digest",
+                )
+                .of(&subject.id),
+            ]
         }
         Some((_, produced)) => {
             let own = produced.envelope().producer.actor_id == payload.envelope().producer.actor_id;
             match branch!("adjudicate.own_proposal", own) {
                 true => vec![
-                    Denial::new(Code::MissingAuthority, CheckKind::Authority, "nobody adjudicates what they proposed")
-                        .of(&payload.envelope().producer.actor_id),
+                    Denial::new(
+                        Code::MissingAuthority,
+                        CheckKind::Authority,
+                        "nobody adjudicates what they proposed",
+                    )
+                    .of(&payload.envelope().producer.actor_id),
                 ],
                 false => Vec::new(),
             }
@@ -330,18 +479,39 @@ fn subject(view: &View, adjudication: &Adjudication, payload: &Payload) -> Vec<D
 /// The rule is registered; its required roles are for it and nothing blocking is open where the disposition is positive.
 fn rule(view: &View, adjudication: &Adjudication) -> Vec<Denial> {
     let reference = &adjudication.decision_rule_ref;
-    let Some(rule) = view.state.rule(reference).filter(|rule| rule.standing == Standing::Current) else {
-        return vec![Denial::new(Code::UnresolvedRef, CheckKind::Resolution, "the decision rule is not registered").of(&reference.id)];
+    let Some(rule) = view
+        .state
+        .rule(reference)
+        .filter(|rule| rule.standing == Standing::Current)
+    else {
+        return vec![
+            Denial::new(
+                Code::UnresolvedRef,
+                CheckKind::Resolution,
+                "the decision rule is not registered",
+            )
+            .of(&reference.id),
+        ];
     };
     let RuleBody::Decision { required_roles, .. } = &rule.body else {
-        return vec![Denial::new(Code::UnresolvedRef, CheckKind::Resolution, "the rule is not a decision rule").of(&reference.id)];
+        return vec![
+            Denial::new(
+                Code::UnresolvedRef,
+                CheckKind::Resolution,
+                "the rule is not a decision rule",
+            )
+            .of(&reference.id),
+        ];
     };
     if !adjudication.disposition.is_positive() {
         return Vec::new();
     }
     let mut denials = Vec::new();
     let present = |role: &Key| {
-        adjudication.role_positions.iter().any(|position| position.role == *role && position.position != Stance::Absent)
+        adjudication
+            .role_positions
+            .iter()
+            .any(|position| position.role == *role && position.position != Stance::Absent)
     };
     for role in required_roles {
         if branch!("adjudicate.required_role_absent", !present(role)) {
@@ -349,26 +519,37 @@ fn rule(view: &View, adjudication: &Adjudication) -> Vec<Denial> {
             denials.push(Denial::new(Code::MissingEndorsement, CheckKind::Authority, reason).of(role));
         }
     }
-    let blocking = adjudication.dissent.iter().find(|dissent| dissent.subject == adjudication.subject.digest && is_blocking(view, dissent.reason_class));
-    if let Some(blocking) = blocking {
-        if branch!("adjudicate.blocking_objection_open", true) {
+    let blocking = adjudication
+        .dissent
+        .iter()
+        .find(|dissent| dissent.subject == adjudication.subject.digest && is_blocking(view, dissent.reason_class));
+    if let Some(blocking) = blocking
+        && branch!("adjudicate.blocking_objection_open", true) {
             let code = match blocking.reason_class {
                 ReasonClass::NoGrant => Code::MissingAuthority,
-                ReasonClass::OutsideConstraint | ReasonClass::Factual | ReasonClass::Omission | ReasonClass::Risk => Code::MissingEndorsement,
+                ReasonClass::OutsideConstraint | ReasonClass::Factual | ReasonClass::Omission | ReasonClass::Risk => {
+                    Code::MissingEndorsement
+                }
             };
             let reason = format!("a blocking objection is open: {}", blocking.text);
             denials.push(Denial::new(code, CheckKind::Authority, reason).of(blocking.reason_class));
         }
-    }
     denials
 }
 
 /// Every evidence item and readback that it cites is on record with its digest.
 fn citations(view: &View, adjudication: &Adjudication) -> Vec<Denial> {
-    let cited = adjudication.evidence_snapshot.refs.iter().chain(&adjudication.readback_refs);
+    let cited = adjudication
+        .evidence_snapshot
+        .refs
+        .iter()
+        .chain(&adjudication.readback_refs);
     cited
         .filter_map(|cited| {
-            let known = view.evidence.get(&EvidenceId::new(cited.id.as_str())).map(|evidence| evidence.payload.content_digest());
+            let known = view
+                .evidence
+                .get(&EvidenceId::new(cited.id.as_str()))
+                .map(|evidence| evidence.payload.content_digest());
             match known {
                 Some(digest) if branch!("adjudicate.citation_agrees", digest == cited.digest) => None,
                 Some(_) => {

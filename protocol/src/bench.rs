@@ -12,14 +12,16 @@ use crate::{commit, streams, urgent};
 use closer_contracts::audit::{DecisionType, Delegability, Grant, Revocation, UserDecision};
 use closer_contracts::auth::AuthRecord;
 use closer_contracts::branch;
-use closer_contracts::briefcase::{Alternative, Briefcase, DecisionClass, GrantProposal, PacketStatus, RequestedAuthorization, WhileWaiting};
+use closer_contracts::briefcase::{
+    Alternative, Briefcase, DecisionClass, GrantProposal, PacketStatus, RequestedAuthorization, WhileWaiting,
+};
 use closer_contracts::delta::{AuthorityKind, AuthorityRef, Change};
 use closer_contracts::digest::Digest;
 use closer_contracts::id::{DecisionId, DeltaId, GrantId, Id, PayloadId, Text};
 use closer_contracts::item::{Item, ParameterBound};
 use closer_contracts::obligation::ObligationStatus;
 use closer_contracts::record::Reads;
-use closer_contracts::refs::{AuthenticatedIssuer, ArtifactRef, ProducerRole, TargetPattern};
+use closer_contracts::refs::{ArtifactRef, AuthenticatedIssuer, ProducerRole, TargetPattern};
 use closer_contracts::refusal::{CheckKind, Denial, RefusalCode as Code};
 use closer_contracts::time::Timestamp;
 use closer_contracts::work::{ActionProposal, Need, WorkResult};
@@ -59,7 +61,10 @@ fn narrowest(proposal: &ActionProposal, now: &Timestamp) -> GrantProposal {
         allowed_operations: vec![proposal.operation.clone()],
         targets: vec![TargetPattern::exactly(&proposal.target)],
         parameter_bounds: proposal.parameters.iter().map(exactly).collect(),
-        resource_bounds: closer_contracts::refs::Amounts { calls: Some(1), ..Default::default() },
+        resource_bounds: closer_contracts::refs::Amounts {
+            calls: Some(1),
+            ..Default::default()
+        },
         expiry: now.plus_ms(GRANT_MS),
     }
 }
@@ -77,7 +82,9 @@ pub fn draft(
     now: &Timestamp,
 ) -> Result<Payload, Fault> {
     let open = result.body.unresolved.iter().find(|open| class_of(open.need).is_some());
-    let decision_class = open.and_then(|open| class_of(open.need)).unwrap_or(DecisionClass::NewAuthority);
+    let decision_class = open
+        .and_then(|open| class_of(open.need))
+        .unwrap_or(DecisionClass::NewAuthority);
     let question = match (open, proposal) {
         (Some(open), _) => open.text.clone(),
         (None, Some(proposal)) => intake::bounded(&format!(
@@ -93,29 +100,60 @@ pub fn draft(
     };
     let mut alternatives = Vec::new();
     if proposal.is_some() {
-        alternatives.push(option("allow", "Allow exactly this, once", "the action is assessed anew and done under this grant"));
+        alternatives.push(option(
+            "allow",
+            "Allow exactly this, once",
+            "the action is assessed anew and done under this grant",
+        ));
     }
-    alternatives.push(option("refuse", "Do not allow it", "the effect stays blocked and the obligation stays open"));
-    alternatives.push(option("investigate", "Find out more first", "work goes on within what is granted"));
+    alternatives.push(option(
+        "refuse",
+        "Do not allow it",
+        "the effect stays blocked and the obligation stays open",
+    ));
+    alternatives.push(option(
+        "investigate",
+        "Find out more first",
+        "work goes on within what is granted",
+    ));
     let packet = Briefcase {
-        decision_id: DecisionId::new(crate::derived_id("decision", &format!("{}.{}", episode.episode_id, episode.packets.len() + 1))),
+        decision_id: DecisionId::new(crate::derived_id(
+            "decision",
+            &format!("{}.{}", episode.episode_id, episode.packets.len() + 1),
+        )),
         obligation_ids: vec![episode.obligation_id.clone()],
         question,
         decision_class,
         recommendation: None,
-        recommendation_reason: Some(Text::from("the record supports no preference; the choice is the user's")),
+        recommendation_reason: Some(Text::from(
+            "the record supports no preference; the choice is the user's",
+        )),
         alternatives,
-        evidence_refs: result.body.assessments.iter().map(|relation| relation.evidence_id.clone()).collect(),
+        evidence_refs: result
+            .body
+            .assessments
+            .iter()
+            .map(|relation| relation.evidence_id.clone())
+            .collect(),
         dissent: Vec::new(),
         remaining_uncertainty: result.body.unresolved.iter().map(|open| open.text.clone()).collect(),
-        requested_authorization: proposal
-            .map(|proposal| RequestedAuthorization::Action { proposal: proposal.clone(), grant: narrowest(proposal, now) }),
+        requested_authorization: proposal.map(|proposal| RequestedAuthorization::Action {
+            proposal: proposal.clone(),
+            grant: narrowest(proposal, now),
+        }),
         deadline: Some(now.plus_ms(PACKET_MS)),
-        deadline_policy_ref: view.state.profile().map_or_else(|| "policy.deadline".into(), |profile| profile.deadline_policy.clone()),
+        deadline_policy_ref: view
+            .state
+            .profile()
+            .map_or_else(|| "policy.deadline".into(), |profile| profile.deadline_policy.clone()),
         while_waiting: WhileWaiting {
-            permitted: vec![Text::from("work on other obligations, and investigation within what is granted")],
+            permitted: vec![Text::from(
+                "work on other obligations, and investigation within what is granted",
+            )],
             blocked: vec![Text::from("the effect that is asked about")],
-            consequence: Text::from("without an answer nothing is permitted; the obligation stays open and is escalated once"),
+            consequence: Text::from(
+                "without an answer nothing is permitted; the obligation stays open and is escalated once",
+            ),
         },
         refresh_conditions: Vec::new(),
         status: PacketStatus::Open,
@@ -141,7 +179,12 @@ pub(crate) fn intake(
 ) -> Result<Reply, Fault> {
     let reference = record_payload(deciding, payload, auth, vec![streams::bench()], Vec::new())?;
     deciding.effects.push(Effect::OnTheBench(packet.decision_id.clone()));
-    let awaiting = status_changes(deciding.view, packet, ObligationStatus::AwaitingUserJudgment, "a judgment of the user is awaited");
+    let awaiting = status_changes(
+        deciding.view,
+        packet,
+        ObligationStatus::AwaitingUserJudgment,
+        "a judgment of the user is awaited",
+    );
     if !awaiting.is_empty() {
         let routine = commit::Routine {
             delta_id: DeltaId::new(crate::derived_id("awaiting", packet.decision_id.as_str())),
@@ -192,27 +235,43 @@ pub(crate) fn decide_artifact(
     match body {
         ArtifactBody::UserDecision(decision) => decide(deciding, submission, decision, digest),
         ArtifactBody::RestrictionStatement(statement) => {
-            if branch!("bench.statement_of_another", submission.producer.actor_id != statement.issuer) {
-                let denial = Denial::new(Code::Unauthenticated, CheckKind::Authentication, "the statement is not its issuer's own");
+            if branch!(
+                "bench.statement_of_another",
+                submission.producer.actor_id != statement.issuer
+            ) {
+                let denial = Denial::new(
+                    Code::Unauthenticated,
+                    CheckKind::Authentication,
+                    "the statement is not its issuer's own",
+                );
                 return deciding.refuse(subject, Some(digest), vec![denial.of(&statement.issuer)]);
             }
             let auth = deciding.batch.auth(submission.auth.record())?;
-            urgent::restrict(deciding, statement, auth)
+            let reply = urgent::restrict(deciding, statement, auth)?;
+            deciding.fire()?;
+            Ok(reply)
         }
-        ArtifactBody::Declaration(_) => authored(deciding, submission, ProducerRole::User, "a declaration is the user's"),
+        ArtifactBody::Declaration(_) => {
+            authored(deciding, submission, ProducerRole::User, "a declaration is the user's")
+        }
         ArtifactBody::ReconciliationReceipt(receipt) => {
             let owner = reconciles(deciding.view, receipt, &submission.producer.actor_id);
             if branch!("bench.reconciles_without_authority", !owner) {
                 let reason = "an urgent restriction is reconciled by its independent owner or the user";
-                let denial = Denial::new(Code::MissingAuthority, CheckKind::Authority, reason).of(&submission.producer.actor_id);
+                let denial =
+                    Denial::new(Code::MissingAuthority, CheckKind::Authority, reason).of(&submission.producer.actor_id);
                 return deciding.refuse(subject, Some(digest), vec![denial]);
             }
             recorded(deciding, submission)
         }
         ArtifactBody::Confession(confession) => {
-            if branch!("bench.confesses_nothing_on_record", !is_on_record(deciding.view, confession)) {
+            if branch!(
+                "bench.confesses_nothing_on_record",
+                !is_on_record(deciding.view, confession)
+            ) {
                 let reason = "a confession names an assertion or attempt on record and its obligation";
-                let denial = Denial::new(Code::UnresolvedRef, CheckKind::Resolution, reason).of(&confession.affected.id);
+                let denial =
+                    Denial::new(Code::UnresolvedRef, CheckKind::Resolution, reason).of(&confession.affected.id);
                 return deciding.refuse(subject, Some(digest), vec![denial]);
             }
             recorded(deciding, submission)
@@ -223,7 +282,11 @@ pub(crate) fn decide_artifact(
         | ArtifactBody::CommitReceipt(_)
         | ArtifactBody::AcceptanceReceipt(_)
         | ArtifactBody::ReadSet(_) => {
-            let denial = Denial::new(Code::MissingAuthority, CheckKind::Authority, "this receipt is written by its service alone");
+            let denial = Denial::new(
+                Code::MissingAuthority,
+                CheckKind::Authority,
+                "this receipt is written by its service alone",
+            );
             deciding.refuse(subject, Some(digest), vec![denial.of(body.kind())])
         }
     }
@@ -237,9 +300,16 @@ fn is_on_record(view: &View, confession: &closer_contracts::audit::Confession) -
     known && view.state.obligation(&confession.affected_obligation).is_some()
 }
 
-fn reconciles(view: &View, receipt: &closer_contracts::audit::ReconciliationReceipt, who: &closer_contracts::id::ActorId) -> bool {
+fn reconciles(
+    view: &View,
+    receipt: &closer_contracts::audit::ReconciliationReceipt,
+    who: &closer_contracts::id::ActorId,
+) -> bool {
     let urgent = view.commits.values().find(|committed| {
-        committed.receipt_ref.as_ref().is_some_and(|reference| reference.digest == receipt.urgent_commit_ref.digest)
+        committed
+            .receipt_ref
+            .as_ref()
+            .is_some_and(|reference| reference.digest == receipt.urgent_commit_ref.digest)
     });
     let owner = urgent
         .and_then(|committed| committed.receipt.as_ref()?.urgent_details.as_ref())
@@ -247,16 +317,24 @@ fn reconciles(view: &View, receipt: &closer_contracts::audit::ReconciliationRece
     owner || (urgent.is_some() && view.state.profile().is_some_and(|profile| profile.user == *who))
 }
 
-fn authored(deciding: &mut Deciding<'_>, submission: &Submission<ArtifactBody>, role: ProducerRole, reason: &str) -> Result<Reply, Fault> {
+fn authored(
+    deciding: &mut Deciding<'_>,
+    submission: &Submission<ArtifactBody>,
+    role: ProducerRole,
+    reason: &str,
+) -> Result<Reply, Fault> {
     if branch!("bench.author_lacks_role", submission.producer.role != role) {
-        let denial = Denial::new(Code::MissingAuthority, CheckKind::Authority, reason).of(&submission.producer.actor_id);
+        let denial =
+            Denial::new(Code::MissingAuthority, CheckKind::Authority, reason).of(&submission.producer.actor_id);
         return deciding.refuse(Id::new(submission.content.id().as_str()), None, vec![denial]);
     }
     recorded(deciding, submission)
 }
 
 fn recorded(deciding: &mut Deciding<'_>, submission: &Submission<ArtifactBody>) -> Result<Reply, Fault> {
-    let reference = deciding.batch.artifact((*submission.content).clone(), vec![streams::bench()])?;
+    let reference = deciding
+        .batch
+        .artifact((*submission.content).clone(), vec![streams::bench()])?;
     deciding.batch.auth(submission.auth.record())?;
     Ok(Reply::Recorded(vec![reference]))
 }
@@ -268,21 +346,45 @@ pub fn packet_of(decision: &UserDecision) -> DecisionId {
 }
 
 /// The user answers a packet. Only a scoped authorization leads to a grant, and never to a wider one than was shown.
-fn decide(deciding: &mut Deciding<'_>, submission: &Submission<ArtifactBody>, decision: &UserDecision, digest: Digest) -> Result<Reply, Fault> {
+fn decide(
+    deciding: &mut Deciding<'_>,
+    submission: &Submission<ArtifactBody>,
+    decision: &UserDecision,
+    digest: Digest,
+) -> Result<Reply, Fault> {
     let denials = unanswerable(deciding.view, submission, decision);
     if !denials.is_empty() {
         return deciding.refuse((&decision.decision_id).into(), Some(digest), denials);
     }
-    let Some(packet) = deciding.view.packets.get(&packet_of(decision)) else { return Ok(Reply::Recorded(Vec::new())) };
+    let Some(packet) = deciding.view.packets.get(&packet_of(decision)) else {
+        return Ok(Reply::Recorded(Vec::new()));
+    };
     let packet = packet.packet.clone();
-    let decision_ref = deciding.batch.artifact((*submission.content).clone(), vec![streams::bench()])?;
+    let decision_ref = deciding
+        .batch
+        .artifact((*submission.content).clone(), vec![streams::bench()])?;
     let auth_ref = deciding.batch.auth(submission.auth.record())?;
-    let mut changes = status_changes(deciding.view, &packet.body, ObligationStatus::Active, "the user has answered");
+    let mut changes = status_changes(
+        deciding.view,
+        &packet.body,
+        ObligationStatus::Active,
+        "the user has answered",
+    );
     let mut authorities = Vec::new();
-    if branch!("bench.answer_authorizes", decision.decision_type == DecisionType::ScopedAuthorization) {
-        let asked = packet.body.requested_authorization.as_ref().map(|requested| requested.grant());
+    if branch!(
+        "bench.answer_authorizes",
+        decision.decision_type == DecisionType::ScopedAuthorization
+    ) {
+        let asked = packet
+            .body
+            .requested_authorization
+            .as_ref()
+            .map(|requested| requested.grant());
         changes.extend(asked.map(|asked| grant(decision, asked, auth_ref)));
-        authorities.push(AuthorityRef { kind: AuthorityKind::UserDecision, reference: decision_ref.clone() });
+        authorities.push(AuthorityRef {
+            kind: AuthorityKind::UserDecision,
+            reference: decision_ref.clone(),
+        });
     }
     if !changes.is_empty() {
         let routine = commit::Routine {
@@ -302,10 +404,18 @@ fn decide(deciding: &mut Deciding<'_>, submission: &Submission<ArtifactBody>, de
             activation_key: None,
             reason: intake::bounded(&format!("the user answered: {}", decision.decision_type)),
         };
-        let fired = Fired { obligation_id: obligation_id.clone(), cause };
+        let fired = Fired {
+            obligation_id: obligation_id.clone(),
+            cause,
+        };
         let id = crate::derived_id(&format!("answered.{}", decision.decision_id), obligation_id.as_str());
         let streams = vec![streams::history(obligation_id)];
-        deciding.batch.push(&id, Entry::Activation(ActivationEntry::Fired(fired)), streams, Vec::new())?;
+        deciding.batch.push(
+            &id,
+            Entry::Activation(ActivationEntry::Fired(fired)),
+            streams,
+            Vec::new(),
+        )?;
         deciding.effects.push(Effect::Eligible(obligation_id.clone()));
     }
     deciding.fire()?;
@@ -317,14 +427,20 @@ fn grant(decision: &UserDecision, asked: &GrantProposal, auth_ref: ArtifactRef) 
     Change::Add {
         item: Box::new(Item::Grant(Grant {
             grant_id: GrantId::new(crate::derived_id("grant", decision.decision_id.as_str())),
-            authenticated_issuer: AuthenticatedIssuer { identity: issuer.clone(), auth_ref },
+            authenticated_issuer: AuthenticatedIssuer {
+                identity: issuer.clone(),
+                auth_ref,
+            },
             allowed_operations: asked.allowed_operations.clone(),
             targets: asked.targets.clone(),
             parameter_bounds: asked.parameter_bounds.clone(),
             resource_bounds: asked.resource_bounds.clone(),
             expiry: asked.expiry.clone(),
             delegability: Delegability::None,
-            revocation: Revocation { may_revoke: vec![issuer], revoked_by: None },
+            revocation: Revocation {
+                may_revoke: vec![issuer],
+                revoked_by: None,
+            },
         })),
     }
 }
@@ -335,10 +451,24 @@ fn unanswerable(view: &View, submission: &Submission<ArtifactBody>, decision: &U
     let mut denials = Vec::new();
     let own = who.role == ProducerRole::User && who.actor_id == decision.authenticated_issuer.identity;
     if branch!("bench.answer_not_the_users", !own) {
-        denials.push(Denial::new(Code::MissingAuthority, CheckKind::Authority, "a packet is answered by the user").of(&who.actor_id));
+        denials.push(
+            Denial::new(
+                Code::MissingAuthority,
+                CheckKind::Authority,
+                "a packet is answered by the user",
+            )
+            .of(&who.actor_id),
+        );
     }
     let Some(packet) = view.packets.get(&packet_of(decision)) else {
-        denials.push(Denial::new(Code::UnresolvedRef, CheckKind::Resolution, "no such packet is on The Bench").of(&decision.decision_id));
+        denials.push(
+            Denial::new(
+                Code::UnresolvedRef,
+                CheckKind::Resolution,
+                "no such packet is on The Bench",
+            )
+            .of(&decision.decision_id),
+        );
         return denials;
     };
     let shown = decision.briefcase_ref.digest == packet.packet.payload.content_digest()
@@ -349,8 +479,18 @@ fn unanswerable(view: &View, submission: &Submission<ArtifactBody>, decision: &U
         let reason = "the answer is to a version of the packet that is no longer open; look at it again";
         denials.push(Denial::new(Code::StalePacket, CheckKind::Resolution, reason).of(&decision.decision_id));
     }
-    if branch!("bench.only_acknowledged", decision.decision_type == DecisionType::Acknowledgment) {
-        denials.push(Denial::new(Code::NotAGrant, CheckKind::Authority, "an acknowledgment answers nothing").of(&decision.decision_id));
+    if branch!(
+        "bench.only_acknowledged",
+        decision.decision_type == DecisionType::Acknowledgment
+    ) {
+        denials.push(
+            Denial::new(
+                Code::NotAGrant,
+                CheckKind::Authority,
+                "an acknowledgment answers nothing",
+            )
+            .of(&decision.decision_id),
+        );
     }
     denials
 }

@@ -10,33 +10,41 @@ use crate::sequence::Deciding;
 use crate::services::{self, Lineage};
 use crate::view::{OnRecord, View};
 use crate::{adjudicate, streams, trace};
+use closer_contracts::Payload;
 use closer_contracts::adjudication::{Adjudication, Disposition, Phase, RolePosition, Stance};
-use closer_contracts::auth::{AuthRecord, Proof, SigningScope};
 use closer_contracts::audit::UrgentDetails;
+use closer_contracts::auth::{AuthRecord, Proof, SigningScope};
 use closer_contracts::branch;
 use closer_contracts::delta::{AdmissionPath, AuthorityKind, AuthorityRef, Change, ChangeClass, Delta};
 use closer_contracts::digest::Digest;
 use closer_contracts::fault::Fault;
-use closer_contracts::id::{ActorId, AdjudicationId, ArtifactId, DeltaId, Id, ObligationId, PayloadId, ReceiptId, SessionId, Text};
+use closer_contracts::id::{
+    ActorId, AdjudicationId, ArtifactId, DeltaId, Id, ObligationId, PayloadId, ReceiptId, SessionId, Text,
+};
 use closer_contracts::item::{Appointment, Item, RuleBody};
-use closer_contracts::record::{Reads, StreamId};
+use closer_contracts::record::StreamId;
 use closer_contracts::refs::{ArtifactRef, EvidenceSnapshot, ProducerRole, SubjectType, TypedRef, VersionedRef};
 use closer_contracts::refusal::{CheckKind, Denial, RefusalCode as Code};
 use closer_contracts::work::EvidenceRelation;
-use closer_contracts::Payload;
 use closer_state::{Commit, Denied, Derivation, ReceiptFacts};
 use std::sync::Arc;
 
 /// The registered rule under which the service endorses routine changes itself (DEC-27).
 #[must_use]
 pub fn mechanical_rule() -> VersionedRef {
-    VersionedRef { id: Id::from("rule.mechanical"), version: 1 }
+    VersionedRef {
+        id: Id::from("rule.mechanical"),
+        version: 1,
+    }
 }
 
 /// The registered rule under which a delta is reissued on a newer parent.
 #[must_use]
 pub fn rebase_rule() -> VersionedRef {
-    VersionedRef { id: Id::from("rule.rebase"), version: 1 }
+    VersionedRef {
+        id: Id::from("rule.rebase"),
+        version: 1,
+    }
 }
 
 pub(crate) fn denial(denied: Denied) -> Denial {
@@ -55,7 +63,13 @@ pub(crate) fn denial(denied: Denied) -> Denial {
 }
 
 /// Asks for the commit of an endorsed ordinary delta.
-pub(crate) fn admit(deciding: &mut Deciding<'_>, delta_id: &DeltaId, _reads: &dyn Reads) -> Result<Reply, Fault> {
+pub(crate) fn admit(deciding: &mut Deciding<'_>, delta_id: &DeltaId) -> Result<Reply, Fault> {
+    let reply = admit_endorsed(deciding, delta_id)?;
+    deciding.fire()?;
+    Ok(reply)
+}
+
+fn admit_endorsed(deciding: &mut Deciding<'_>, delta_id: &DeltaId) -> Result<Reply, Fault> {
     let view = deciding.view;
     let Some(on_record) = view.deltas.get(delta_id) else {
         let denial = Denial::new(Code::UnresolvedRef, CheckKind::Resolution, "no such delta is on record").of(delta_id);
@@ -69,7 +83,10 @@ pub(crate) fn admit(deciding: &mut Deciding<'_>, delta_id: &DeltaId, _reads: &dy
     let endorsement = match endorsement(view, &on_record.body) {
         Ok(endorsement) => endorsement,
         Err(denial) => {
-            let denials = other_phase_offered(view, on_record).into_iter().chain([denial]).collect();
+            let denials = other_phase_offered(view, on_record)
+                .into_iter()
+                .chain([denial])
+                .collect();
             return deciding.refuse(delta_id.into(), digest, denials);
         }
     };
@@ -83,7 +100,14 @@ pub(crate) fn admit(deciding: &mut Deciding<'_>, delta_id: &DeltaId, _reads: &dy
     let derivation = derivation(view, &on_record.body, Some(&endorsement.body), deciding.at.now.clone());
     let endorsed = vec![endorsement.reference()];
     if on_record.body.parent_state == view.state.reference() {
-        return land(deciding, (*on_record.body).clone(), derivation, endorsed, None, lineage_of(on_record));
+        return land(
+            deciding,
+            (*on_record.body).clone(),
+            derivation,
+            endorsed,
+            None,
+            lineage_of(on_record),
+        );
     }
     reissue(deciding, on_record, endorsement, derivation)
 }
@@ -95,14 +119,19 @@ fn lineage_of(delta: &OnRecord<Delta>) -> (Vec<ObligationId>, Option<closer_cont
 
 /// The endorsing semantic-commit adjudication of this exact proposal, the newest first.
 fn endorsement<'a>(view: &'a View, delta: &Delta) -> Result<&'a OnRecord<Adjudication>, Denial> {
-    let ids = view.endorsements.get(&delta.proposal_digest).cloned().unwrap_or_default();
+    let ids = view
+        .endorsements
+        .get(&delta.proposal_digest)
+        .cloned()
+        .unwrap_or_default();
     let newest = ids.iter().rev().find_map(|id| view.adjudications.get(id));
-    let missing = |reason: &str| Denial::new(Code::MissingEndorsement, CheckKind::Authority, reason).of(&delta.delta_id);
+    let missing =
+        |reason: &str| Denial::new(Code::MissingEndorsement, CheckKind::Authority, reason).of(&delta.delta_id);
     match newest {
         None => Err(missing("no semantic-commit adjudication endorses this delta")),
-        Some(newest) if branch!("commit.not_endorsed", newest.body.disposition != Disposition::Endorsed) => {
-            Err(missing("the newest semantic-commit adjudication did not endorse this delta"))
-        }
+        Some(newest) if branch!("commit.not_endorsed", newest.body.disposition != Disposition::Endorsed) => Err(
+            missing("the newest semantic-commit adjudication did not endorse this delta"),
+        ),
         Some(newest) => Ok(newest),
     }
 }
@@ -110,10 +139,18 @@ fn endorsement<'a>(view: &'a View, delta: &Delta) -> Result<&'a OnRecord<Adjudic
 /// An adjudication of another phase that the delta offers in place of an endorsement (§4.2, C9).
 fn other_phase_offered(view: &View, delta: &OnRecord<Delta>) -> Option<Denial> {
     let offered = adjudicate::cited_by(view, &delta.payload);
-    offered.into_iter().find(|adjudication| branch!("commit.other_phase_offered", adjudication.phase != Phase::SemanticCommit)).map(|other| {
-        let reason = format!("a `{}` adjudication endorses no delta", other.phase);
-        Denial::new(Code::WrongPhase, CheckKind::Authority, reason).of(&other.adjudication_id)
-    })
+    offered
+        .into_iter()
+        .find(|adjudication| {
+            branch!(
+                "commit.other_phase_offered",
+                adjudication.phase != Phase::SemanticCommit
+            )
+        })
+        .map(|other| {
+            let reason = format!("a `{}` adjudication endorses no delta", other.phase);
+            Denial::new(Code::WrongPhase, CheckKind::Authority, reason).of(&other.adjudication_id)
+        })
 }
 
 /// An endorsement holds for the evidence it saw: newer evidence in a stream it read asks for a fresh one (C9).
@@ -140,11 +177,20 @@ pub(crate) fn derivation(
     now: closer_contracts::Timestamp,
 ) -> Derivation {
     let declarations = view.declarations.values();
-    let mut origins: Vec<ArtifactRef> =
-        declarations.filter(|(_, declaration)| branch!("commit.declaration_in_effect", in_effect(declaration, &now))).map(|(r, _)| r.clone()).collect();
+    let mut origins: Vec<ArtifactRef> = declarations
+        .filter(|(_, declaration)| branch!("commit.declaration_in_effect", in_effect(declaration, &now)))
+        .map(|(r, _)| r.clone())
+        .collect();
     origins.extend(view.genesis.clone());
-    origins.extend(view.commits.values().filter_map(|committed| committed.receipt_ref.clone()));
-    let authorities = delta.required_authority_refs.iter().filter(|authority| authority_holds(view, delta, authority, &now));
+    origins.extend(
+        view.commits
+            .values()
+            .filter_map(|committed| committed.receipt_ref.clone()),
+    );
+    let authorities = delta
+        .required_authority_refs
+        .iter()
+        .filter(|authority| authority_holds(view, delta, authority, &now));
     Derivation {
         authorities: authorities.map(|authority| authority.reference.clone()).collect(),
         closing: endorsement.map_or_else(Vec::new, |endorsement| closing(view, delta, endorsement)),
@@ -164,16 +210,29 @@ fn authority_holds(view: &View, delta: &Delta, authority: &AuthorityRef, now: &c
             let authorizes = decision.decision_type == closer_contracts::audit::DecisionType::ScopedAuthorization;
             *reference == authority.reference
                 && branch!("commit.decision_authorizes", authorizes)
-                && delta.changes.iter().all(|change| within_decision(view, decision, change))
+                && delta
+                    .changes
+                    .iter()
+                    .all(|change| within_decision(view, decision, change))
         }),
         AuthorityKind::Profile => {
             let own = profile_authority(view).is_some_and(|profile| profile.reference == authority.reference);
-            own && delta.changes.iter().all(|change| branch!("commit.profile_predeclares", suspends_issuer(view, change)))
+            own && delta
+                .changes
+                .iter()
+                .all(|change| branch!("commit.profile_predeclares", suspends_issuer(view, change)))
         }
         AuthorityKind::Appointment => {
-            let appointed = view.state.appointment(&ActorId::new(authority.reference.id.as_str())).is_some();
+            let appointed = view
+                .state
+                .appointment(&ActorId::new(authority.reference.id.as_str()))
+                .is_some();
             let restricts = |change: &Change| change.class() == ChangeClass::Restrictive;
-            appointed && delta.changes.iter().all(|change| branch!("commit.appointment_only_restricts", restricts(change)))
+            appointed
+                && delta
+                    .changes
+                    .iter()
+                    .all(|change| branch!("commit.appointment_only_restricts", restricts(change)))
         }
         // No instruction is recorded apart from a declaration or a decision.
         AuthorityKind::Instruction => false,
@@ -187,23 +246,51 @@ fn in_effect(declaration: &closer_contracts::audit::Declaration, now: &closer_co
 
 /// What the profile itself declares beforehand: an issuer beyond its limits makes no further broad restrictions (§7.2).
 fn suspends_issuer(view: &View, change: &Change) -> bool {
-    let Change::Revise { item, .. } = change else { return false };
-    let Item::Appointment(appointment) = &**item else { return false };
+    let Change::Revise { item, .. } = change else {
+        return false;
+    };
+    let Item::Appointment(appointment) = &**item else {
+        return false;
+    };
     let held = view.state.appointment(&appointment.issuer);
-    held.is_some_and(|held| *appointment == Appointment { broad_suspended: true, ..held.clone() })
+    held.is_some_and(|held| {
+        *appointment
+            == Appointment {
+                broad_suspended: true,
+                ..held.clone()
+            }
+    })
 }
 
 /// A grant made from a decision is never wider than what the packet asked for (DEC-65).
 fn within_decision(view: &View, decision: &closer_contracts::audit::UserDecision, change: &Change) -> bool {
-    let Some(packet) = view.packets.get(&crate::bench::packet_of(decision)) else { return false };
-    let Some(asked) = packet.packet.body.requested_authorization.as_ref().map(|requested| requested.grant()) else { return false };
-    let Change::Add { item } = change else { return change.class() == ChangeClass::Descriptive };
+    let Some(packet) = view.packets.get(&crate::bench::packet_of(decision)) else {
+        return false;
+    };
+    let Some(asked) = packet
+        .packet
+        .body
+        .requested_authorization
+        .as_ref()
+        .map(|requested| requested.grant())
+    else {
+        return false;
+    };
+    let Change::Add { item } = change else {
+        return change.class() == ChangeClass::Descriptive;
+    };
     let Some(grant) = item.as_grant() else { return false };
     branch!(
         "commit.grant_within_request",
-        grant.allowed_operations.iter().all(|operation| asked.allowed_operations.contains(operation))
+        grant
+            .allowed_operations
+            .iter()
+            .all(|operation| asked.allowed_operations.contains(operation))
             && grant.targets.iter().all(|targets| asked.targets.contains(targets))
-            && asked.parameter_bounds.iter().all(|bound| grant.parameter_bounds.contains(bound))
+            && asked
+                .parameter_bounds
+                .iter()
+                .all(|bound| grant.parameter_bounds.contains(bound))
             && grant.expiry <= asked.expiry
     )
 }
@@ -211,7 +298,10 @@ fn within_decision(view: &View, decision: &closer_contracts::audit::UserDecision
 /// The obligations whose closure authority took a positive position in this exact endorsement (DEC-28).
 fn closing(view: &View, delta: &Delta, endorsement: &Adjudication) -> Vec<ObligationId> {
     let positive = |authority: &ActorId| {
-        endorsement.role_positions.iter().any(|position| position.actor == *authority && position.position == Stance::For)
+        endorsement
+            .role_positions
+            .iter()
+            .any(|position| position.actor == *authority && position.position == Stance::For)
     };
     delta
         .changes
@@ -220,7 +310,8 @@ fn closing(view: &View, delta: &Delta, endorsement: &Adjudication) -> Vec<Obliga
         .filter_map(|change| {
             let (_, id) = change.subject();
             let obligation = view.state.obligation(&ObligationId::new(id.as_str()))?;
-            branch!("commit.closure_authority_for", positive(&obligation.closure_authority)).then(|| obligation.obligation_id.clone())
+            branch!("commit.closure_authority_for", positive(&obligation.closure_authority))
+                .then(|| obligation.obligation_id.clone())
         })
         .collect()
 }
@@ -252,9 +343,15 @@ fn land(
             };
             let commit = Arc::new(commit);
             record_commit(deciding, &commit, &obligation_ids, episode_id.as_ref())?;
-            let receipt_ref = deciding.batch.artifact(ArtifactBody::from(receipt), vec![StreamId::new("receipts")])?;
+            let receipt_ref = deciding
+                .batch
+                .artifact(ArtifactBody::from(receipt), vec![StreamId::new("receipts")])?;
             deciding.effects.extend(episode_id.map(Effect::Advance));
-            deciding.effects.extend(crate::view::wakes(&commit).into_iter().map(|(obligation_id, _)| Effect::Eligible(obligation_id)));
+            deciding.effects.extend(
+                crate::view::wakes(&commit)
+                    .into_iter()
+                    .map(|(obligation_id, _)| Effect::Eligible(obligation_id)),
+            );
             Ok(Reply::Recorded(vec![receipt_ref]))
         }
     }
@@ -268,18 +365,25 @@ fn record_commit(
     episode_id: Option<&closer_contracts::id::EpisodeId>,
 ) -> Result<(), Fault> {
     let mut links = vec![streams::state()];
-    links.extend(closer_state::touched(commit).iter().map(|(kind, id)| streams::item(*kind, id.as_str())));
+    links.extend(
+        closer_state::touched(commit)
+            .iter()
+            .map(|(kind, id)| streams::item(*kind, id.as_str())),
+    );
     links.extend(closer_state::restricted_scopes(commit).iter().map(streams::scope));
-    links.extend(closer_state::propositions(&commit.delta).iter().map(streams::proposition));
+    links.extend(
+        closer_state::propositions(&commit.delta)
+            .iter()
+            .map(streams::proposition),
+    );
     for change in &commit.delta.changes {
         if let Change::RevokeGrant { grant_id, .. } = change {
             links.push(StreamId::new(format!("scope:grant:{grant_id}")));
         }
-        if let Change::Add { item } | Change::Revise { item, .. } = change {
-            if item.kind() == closer_contracts::item::ItemKind::Constraint {
+        if let Change::Add { item } | Change::Revise { item, .. } = change
+            && item.kind() == closer_contracts::item::ItemKind::Constraint {
                 links.push(streams::scope_space());
             }
-        }
     }
     links.extend(obligation_ids.iter().map(streams::history));
     links.extend(episode_id.map(streams::episode));
@@ -298,12 +402,24 @@ fn reissue(
 ) -> Result<Reply, Fault> {
     let view = deciding.view;
     let delta = &original.body;
-    let between: Vec<&Commit> =
-        view.commits.range(delta.parent_state.version + 1..).map(|(_, committed)| &*committed.commit).collect();
-    let fresh = DeltaId::new(crate::derived_id(&format!("rebased.{}", view.state.reference().version), delta.delta_id.as_str()));
+    let between: Vec<&Commit> = view
+        .commits
+        .range(delta.parent_state.version + 1..)
+        .map(|(_, committed)| &*committed.commit)
+        .collect();
+    let fresh = DeltaId::new(crate::derived_id(
+        &format!("rebased.{}", view.state.reference().version),
+        delta.delta_id.as_str(),
+    ));
     let reissued = match closer_state::rebase(delta, &view.state, between, fresh) {
         Ok(reissued) => reissued,
-        Err(denied) => return deciding.refuse((&delta.delta_id).into(), Some(delta.proposal_digest), vec![denial(denied)]),
+        Err(denied) => {
+            return deciding.refuse(
+                (&delta.delta_id).into(),
+                Some(delta.proposal_digest),
+                vec![denial(denied)],
+            );
+        }
     };
     let lineage = Lineage {
         parents: vec![original.payload.id().clone(), endorsement.payload.id().clone()],
@@ -315,7 +431,13 @@ fn reissue(
     let carried = endorsement.body.role_positions.clone();
     let dissent = endorsement.body.dissent.clone();
     let snapshot = endorsement.body.evidence_snapshot.clone();
-    let mechanical = Mechanical { rule: rebase_rule(), positions: carried, dissent, snapshot, lineage };
+    let mechanical = Mechanical {
+        rule: rebase_rule(),
+        positions: carried,
+        dissent,
+        snapshot,
+        lineage,
+    };
     let endorsed = endorse(deciding, &reissued, mechanical)?;
     let refs = vec![endorsed, endorsement.reference()];
     land(deciding, reissued, derivation, refs, None, lineage_of(original))
@@ -359,7 +481,11 @@ fn endorse(deciding: &mut Deciding<'_>, delta: &Delta, mechanical: Mechanical) -
     let adjudication = Adjudication {
         adjudication_id: AdjudicationId::new(crate::derived_id("endorse", seed)),
         phase: Phase::SemanticCommit,
-        subject: TypedRef { id: (&delta.delta_id).into(), digest: delta.proposal_digest, r#type: SubjectType::Delta },
+        subject: TypedRef {
+            id: (&delta.delta_id).into(),
+            digest: delta.proposal_digest,
+            r#type: SubjectType::Delta,
+        },
         evidence_snapshot: mechanical.snapshot,
         readback_refs: Vec::new(),
         governing_basis: view.state.reference(),
@@ -370,7 +496,10 @@ fn endorse(deciding: &mut Deciding<'_>, delta: &Delta, mechanical: Mechanical) -
         disposition: Disposition::Endorsed,
         extensions: None,
     };
-    let lineage = Lineage { parents: vec![delta_payload.id().clone()], ..mechanical.lineage };
+    let lineage = Lineage {
+        parents: vec![delta_payload.id().clone()],
+        ..mechanical.lineage
+    };
     let payload = services::write(
         &view,
         PayloadId::new(crate::derived_id("pl.endorse", seed)),
@@ -391,7 +520,9 @@ pub(crate) fn record_own(deciding: &mut Deciding<'_>, payload: &Payload) -> Resu
         content_digest: payload.content_digest(),
         scope: SigningScope::from(envelope.r#type),
         identity: envelope.producer.actor_id.clone(),
-        proof: Proof::Session { session_id: SessionId::from("closer.sequence") },
+        proof: Proof::Session {
+            session_id: SessionId::from("closer.sequence"),
+        },
         received_at: deciding.at.now.clone(),
     };
     crate::sequence::record_payload(deciding, &Arc::new(payload.clone()), &auth, Vec::new(), Vec::new())
@@ -421,16 +552,26 @@ pub(crate) fn by_rule(deciding: &mut Deciding<'_>, routine: Routine) -> Result<R
         extensions: None,
     }
     .sealed()?;
-    let deterministic = view.state.rule(&mechanical_rule()).is_some_and(|rule| match &rule.body {
-        RuleBody::Decision { deterministic, .. } => *deterministic,
-        RuleBody::Matching { .. } | RuleBody::Sufficiency { .. } => false,
-    });
+    let deterministic = view
+        .state
+        .rule(&mechanical_rule())
+        .is_some_and(|rule| match &rule.body {
+            RuleBody::Decision { deterministic, .. } => *deterministic,
+            RuleBody::Matching { .. } | RuleBody::Sufficiency { .. } => false,
+        });
     if !branch!("commit.rule_is_registered", deterministic) {
-        let denial = Denial::new(Code::MissingEndorsement, CheckKind::Authority, "no deterministic rule is registered for this");
+        let denial = Denial::new(
+            Code::MissingEndorsement,
+            CheckKind::Authority,
+            "no deterministic rule is registered for this",
+        );
         return deciding.refuse((&delta.delta_id).into(), Some(delta.proposal_digest), vec![denial]);
     }
     let derivation = derivation(&view, &delta, None, deciding.at.now.clone());
-    let whose = (routine.lineage.obligation_ids.clone(), routine.lineage.episode_id.clone());
+    let whose = (
+        routine.lineage.obligation_ids.clone(),
+        routine.lineage.episode_id.clone(),
+    );
     let mechanical = Mechanical {
         rule: mechanical_rule(),
         positions: Vec::new(),
@@ -443,8 +584,20 @@ pub(crate) fn by_rule(deciding: &mut Deciding<'_>, routine: Routine) -> Result<R
 }
 
 /// Commits an urgent restriction: the completed delta and its receipt, in one append (§7.2).
-pub(crate) fn urgent(deciding: &mut Deciding<'_>, delta: Delta, derivation: Derivation, details: UrgentDetails) -> Result<Reply, Fault> {
-    land(deciding, delta, derivation, Vec::new(), Some(details), (Vec::new(), None))
+pub(crate) fn urgent(
+    deciding: &mut Deciding<'_>,
+    delta: Delta,
+    derivation: Derivation,
+    details: UrgentDetails,
+) -> Result<Reply, Fault> {
+    land(
+        deciding,
+        delta,
+        derivation,
+        Vec::new(),
+        Some(details),
+        (Vec::new(), None),
+    )
 }
 
 /// A reference to the profile as an authority.
@@ -452,6 +605,12 @@ pub(crate) fn urgent(deciding: &mut Deciding<'_>, delta: Delta, derivation: Deri
 pub fn profile_authority(view: &View) -> Option<AuthorityRef> {
     let profile = view.state.profile()?;
     let digest = closer_contracts::canonical::digest_of(profile).ok()?;
-    let reference = ArtifactRef { id: ArtifactId::new(profile.profile_id.as_str()), digest };
-    Some(AuthorityRef { kind: AuthorityKind::Profile, reference })
+    let reference = ArtifactRef {
+        id: ArtifactId::new(profile.profile_id.as_str()),
+        digest,
+    };
+    Some(AuthorityRef {
+        kind: AuthorityKind::Profile,
+        reference,
+    })
 }

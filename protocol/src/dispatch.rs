@@ -7,9 +7,9 @@ use crate::input::{Effect, Reply};
 use crate::ledger::Ledger;
 use crate::port::{Order, Performed};
 use crate::sequence::Deciding;
+use crate::streams;
 use crate::view::{Attempt, OnRecord, View};
 use crate::work::{movement, reserve};
-use crate::streams;
 use closer_contracts::action::Action;
 use closer_contracts::adjudication::Adjudication;
 use closer_contracts::branch;
@@ -21,8 +21,10 @@ use closer_contracts::record::{Reads, StreamId};
 use closer_contracts::refs::{Amounts, ArtifactRef, VersionedRef};
 use closer_contracts::refusal::{CheckKind, Denial, RefusalCode as Code};
 use closer_monitor::{
-    Admission, AttemptStanding, DisclosureStanding, KeyStanding, MovedFact, Offered, Reservation, Situation, Verdict, judge,
+    Admission, AttemptStanding, DisclosureStanding, KeyStanding, MovedFact, Offered, Reservation, Situation, Verdict,
+    judge,
 };
+use std::collections::BTreeSet;
 use std::sync::Arc;
 
 /// The streams whose heads an assessment of an action reads: its grant, obligation, registry entry, constraints, every
@@ -35,9 +37,16 @@ pub fn read_set(view: &View, action: &Action, obligation_id: &ObligationId, evid
     read.push(streams::item(ItemKind::Operation, action.operation.as_str()));
     let constraints = view.state.constraints_in_force();
     read.extend(constraints.map(|constraint| streams::item(ItemKind::Constraint, constraint.constraint_id.as_str())));
-    let propositions = view.state.obligation(obligation_id).map(|obligation| obligation.gap.propositions.clone());
+    let propositions = view
+        .state
+        .obligation(obligation_id)
+        .map(|obligation| obligation.gap.propositions.clone());
     for proposition in propositions.into_iter().flatten() {
-        read.extend(view.state.claims_on(&proposition).map(|claim| streams::item(ItemKind::Claim, claim.item.id().as_str())));
+        read.extend(
+            view.state
+                .claims_on(&proposition)
+                .map(|claim| streams::item(ItemKind::Claim, claim.item.id().as_str())),
+        );
         read.push(streams::proposition(&proposition));
     }
     for cited in evidence {
@@ -55,7 +64,10 @@ pub fn read_set(view: &View, action: &Action, obligation_id: &ObligationId, evid
 /// The facts of an adjudication's read set whose heads have moved since.
 pub(crate) fn moved(view: &View, adjudication_id: &AdjudicationId, reads: &dyn Reads) -> Vec<MovedFact> {
     let Some(read_set) = view.read_sets.get(adjudication_id) else {
-        return vec![MovedFact { fact: format!("read_set:{adjudication_id}"), change: "the assessment has no read set on record".into() }];
+        return vec![MovedFact {
+            fact: format!("read_set:{adjudication_id}"),
+            change: "the assessment has no read set on record".into(),
+        }];
     };
     let differs = |(stream, head): &&(StreamId, Option<Digest>)| reads.head(stream).map(|head| head.link) != *head;
     read_set
@@ -84,14 +96,23 @@ fn attempt_standing(view: &View, action: &Action) -> AttemptStanding {
     if view.attempts.contains_key(&action.attempt_id) {
         return AttemptStanding::Reused;
     }
-    if let Some(unsettled) = view.unsettled.get(&streams::unsettled(&action.operation, &action.target)) {
+    if let Some(unsettled) = view
+        .unsettled
+        .get(&streams::unsettled(&action.operation, &action.target))
+    {
         return AttemptStanding::Unsettled(unsettled.clone());
     }
-    let ids = view.attempts_of.get(&action.logical_digest).map(Vec::as_slice).unwrap_or_default();
+    let ids = view
+        .attempts_of
+        .get(&action.logical_digest)
+        .map(Vec::as_slice)
+        .unwrap_or_default();
     let earlier = || ids.iter().filter_map(|id| view.attempts.get(id));
     match earlier().find(|attempt| attempt.status == AttemptStatus::EffectConfirmed) {
         Some(done) => AttemptStanding::Done(done.intent.attempt_id.clone()),
-        None if earlier().any(|attempt| attempt.outcome.as_ref().is_none_or(|outcome| outcome.sent_at.is_some())) => AttemptStanding::Again,
+        None if earlier().any(|attempt| attempt.outcome.as_ref().is_none_or(|outcome| outcome.sent_at.is_some())) => {
+            AttemptStanding::Again
+        }
         None => AttemptStanding::First,
     }
 }
@@ -105,7 +126,12 @@ pub(crate) fn admit(
 ) -> Result<Reply, Fault> {
     let view = deciding.view;
     let Some(on_record) = view.actions.get(payload_id) else {
-        let denial = Denial::new(Code::UnresolvedRef, CheckKind::Resolution, "no such action is on record").of(payload_id);
+        let denial = Denial::new(
+            Code::UnresolvedRef,
+            CheckKind::Resolution,
+            "no such action is on record",
+        )
+        .of(payload_id);
         return deciding.refuse(payload_id.into(), None, vec![denial]);
     };
     let (action, envelope) = (&on_record.body, on_record.payload.envelope());
@@ -120,14 +146,24 @@ pub(crate) fn admit(
     let moved = offered.map_or_else(Vec::new, |offered| moved(view, &offered.body.adjudication_id, reads));
     let assessed = offered.and_then(|offered| {
         let id = closer_contracts::id::ActionId::new(offered.body.subject.id.as_str());
-        view.logical.get(&id).and_then(|payload_id| view.actions.get(payload_id))
+        view.logical
+            .get(&id)
+            .and_then(|payload_id| view.actions.get(payload_id))
     });
     let Some(ownership) = view.ownership(obligation_id) else {
-        let denial = Denial::new(Code::UnresolvedRef, CheckKind::Resolution, "the obligation is not accepted").of(obligation_id);
+        let denial = Denial::new(
+            Code::UnresolvedRef,
+            CheckKind::Resolution,
+            "the obligation is not accepted",
+        )
+        .of(obligation_id);
         return deciding.refuse(payload_id.into(), Some(action.logical_digest), vec![denial]);
     };
     let path = Ledger::path(obligation_id);
-    let reservation = view.state.operation(&action.operation).map_or(Reservation::Fits, |entry| view.ledger.room(&path, &entry.worst_case));
+    let reservation = view
+        .state
+        .operation(&action.operation)
+        .map_or(Reservation::Fits, |entry| view.ledger.room(&path, &entry.worst_case));
     let situation = Situation {
         now: &deciding.at.now,
         clock: deciding.at.clock,
@@ -142,7 +178,9 @@ pub(crate) fn admit(
         }),
         moved: &moved,
         ownership: &ownership,
-        key: reads.claim(&streams::key_claim(&action.idempotency_key)).map_or(KeyStanding::Unused, KeyStanding::StandsFor),
+        key: reads
+            .claim(&streams::key_claim(&action.idempotency_key))
+            .map_or(KeyStanding::Unused, KeyStanding::StandsFor),
         attempt: attempt_standing(view, action),
         disclosure: DisclosureStanding::Released,
         reservation,
@@ -151,7 +189,11 @@ pub(crate) fn admit(
         (Verdict::Refused(denials), _) => deciding.refuse(payload_id.into(), Some(action.logical_digest), denials),
         (Verdict::Admitted(admission), Some(offered)) => intend(deciding, on_record, offered, admission),
         (Verdict::Admitted(_), None) => {
-            let denial = Denial::new(Code::Unassessed, CheckKind::Authority, "no pre-action adjudication is on record");
+            let denial = Denial::new(
+                Code::Unassessed,
+                CheckKind::Authority,
+                "no pre-action adjudication is on record",
+            );
             deciding.refuse(payload_id.into(), Some(action.logical_digest), vec![denial])
         }
     }
@@ -169,7 +211,10 @@ fn intend(
         return Err(Fault::schema("an action names its obligation and episode"));
     };
     let Some(entry) = view.state.operation(&action.operation) else {
-        return Err(Fault::new(Code::UnregisteredOperation, "the operation is not in the registry"));
+        return Err(Fault::new(
+            Code::UnregisteredOperation,
+            "the operation is not in the registry",
+        ));
     };
     let intent = Intent {
         attempt_id: action.attempt_id.clone(),
@@ -188,10 +233,22 @@ fn intend(
     };
     let intent_ref = record_intent(deciding, action, &offered.body.adjudication_id, intent)?;
     let path = Ledger::path(obligation_id);
-    reserve(deciding, Key::new(action.attempt_id.as_str()), path, admission.worst_case().clone())?;
-    let order = Order { action: action.clone(), entry: Arc::new(entry.clone()) };
+    reserve(
+        deciding,
+        Key::new(action.attempt_id.as_str()),
+        path,
+        admission.worst_case().clone(),
+    )?;
+    let order = Order {
+        action: action.clone(),
+        entry: Arc::new(entry.clone()),
+    };
     let restriction_cursor = view.restrictions_decided;
-    deciding.effects.push(Effect::Perform { admission, order, restriction_cursor });
+    deciding.effects.push(Effect::Perform {
+        admission,
+        order,
+        restriction_cursor,
+    });
     Ok(Reply::Recorded(vec![intent_ref]))
 }
 
@@ -203,7 +260,11 @@ fn proposer<'a>(view: &'a View, action: &'a OnRecord<Action>) -> &'a closer_cont
         if let Some(result) = envelope.parents.iter().find_map(|parent| view.results.get(parent)) {
             return &result.payload.envelope().producer.actor_id;
         }
-        next = envelope.parents.iter().find_map(|parent| view.actions.get(parent)).filter(|earlier| earlier.payload != current.payload);
+        next = envelope
+            .parents
+            .iter()
+            .find_map(|parent| view.actions.get(parent))
+            .filter(|earlier| earlier.payload != current.payload);
     }
     &action.payload.envelope().producer.actor_id
 }
@@ -211,10 +272,16 @@ fn proposer<'a>(view: &'a View, action: &'a OnRecord<Action>) -> &'a closer_cont
 /// The profile in force, for receipts and intents (Appendix A).
 #[must_use]
 pub fn profile_ref(view: &View) -> VersionedRef {
-    view.state.profile().map_or(VersionedRef { id: Id::from("profile"), version: 0 }, |profile| VersionedRef {
-        id: (&profile.profile_id).into(),
-        version: profile.version,
-    })
+    view.state.profile().map_or(
+        VersionedRef {
+            id: Id::from("profile"),
+            version: 0,
+        },
+        |profile| VersionedRef {
+            id: (&profile.profile_id).into(),
+            version: profile.version,
+        },
+    )
 }
 
 fn record_intent(
@@ -223,7 +290,12 @@ fn record_intent(
     adjudication_id: &AdjudicationId,
     intent: Intent,
 ) -> Result<ArtifactRef, Fault> {
-    let heads = deciding.view.read_sets.get(adjudication_id).map(|read_set| read_set.heads.clone()).unwrap_or_default();
+    let heads = deciding
+        .view
+        .read_sets
+        .get(adjudication_id)
+        .map(|read_set| read_set.heads.clone())
+        .unwrap_or_default();
     for (stream, _) in heads {
         deciding.batch.guard(stream);
     }
@@ -239,26 +311,53 @@ fn record_intent(
         (streams::key_claim(&action.idempotency_key), action.logical_digest),
         (streams::attempt_claim(&action.attempt_id), action.logical_digest),
     ];
-    let digest = deciding.batch.push(&id, Entry::Intent(Arc::new(intent)), streams, claims)?;
-    Ok(ArtifactRef { id: ArtifactId::new(id), digest })
+    let digest = deciding
+        .batch
+        .push(&id, Entry::Intent(Arc::new(intent)), streams, claims)?;
+    Ok(ArtifactRef {
+        id: ArtifactId::new(id),
+        digest,
+    })
 }
 
 /// Records what a call came to. It settles nothing but the certainty that nothing was sent.
-pub(crate) fn performed(deciding: &mut Deciding<'_>, attempt_id: &AttemptId, performed: &Performed) -> Result<Reply, Fault> {
+pub(crate) fn performed(
+    deciding: &mut Deciding<'_>,
+    attempt_id: &AttemptId,
+    performed: &Performed,
+) -> Result<Reply, Fault> {
     let Some(attempt) = deciding.view.attempts.get(attempt_id) else {
-        let denial = Denial::new(Code::UnresolvedRef, CheckKind::Resolution, "no such attempt is on record").of(attempt_id);
+        let denial = Denial::new(
+            Code::UnresolvedRef,
+            CheckKind::Resolution,
+            "no such attempt is on record",
+        )
+        .of(attempt_id);
         return deciding.refuse(attempt_id.into(), None, vec![denial]);
     };
     if branch!("dispatch.outcome_on_record", attempt.status != AttemptStatus::Intended) {
-        let denial = Denial::new(Code::Duplicate, CheckKind::Resolution, "the attempt's outcome is on record").of(attempt_id);
+        let denial = Denial::new(
+            Code::Duplicate,
+            CheckKind::Resolution,
+            "the attempt's outcome is on record",
+        )
+        .of(attempt_id);
         return deciding.refuse(attempt_id.into(), Some(attempt.intent.logical_digest), vec![denial]);
     }
     let outcome = match performed {
-        Performed::Responded { sent_at, responded_at, response } => Outcome {
+        Performed::Responded {
+            sent_at,
+            responded_at,
+            response,
+        } => Outcome {
             sent_at: Some(sent_at.clone()),
             responded_at: Some(responded_at.clone()),
             response: Some(response.clone()),
-            ..bare(attempt, AttemptStatus::Responded, "the call returned; the target is still to be read back".into())
+            ..bare(
+                attempt,
+                AttemptStatus::Responded,
+                "the call returned; the target is still to be read back".into(),
+            )
         },
         Performed::Unknown { sent_at, reason } => Outcome {
             sent_at: Some(sent_at.clone()),
@@ -288,7 +387,11 @@ fn bare(attempt: &Attempt, status: AttemptStatus, reason: Text) -> Outcome {
 }
 
 /// Records an outcome on the attempt's streams; the unsettled stream moves with every one.
-pub(crate) fn record_outcome(deciding: &mut Deciding<'_>, attempt: &Attempt, outcome: Outcome) -> Result<ArtifactRef, Fault> {
+pub(crate) fn record_outcome(
+    deciding: &mut Deciding<'_>,
+    attempt: &Attempt,
+    outcome: Outcome,
+) -> Result<ArtifactRef, Fault> {
     let action = &attempt.action;
     let streams = vec![
         streams::attempts(action.logical_digest),
@@ -297,13 +400,24 @@ pub(crate) fn record_outcome(deciding: &mut Deciding<'_>, attempt: &Attempt, out
         streams::history(&attempt.intent.obligation_id),
     ];
     let id = crate::derived_id(&format!("outcome.{}", outcome.status), outcome.attempt_id.as_str());
-    deciding.effects.push(Effect::Advance(attempt.intent.episode_id.clone()));
-    let digest = deciding.batch.push(&id, Entry::Outcome(Arc::new(outcome)), streams, Vec::new())?;
-    Ok(ArtifactRef { id: ArtifactId::new(id), digest })
+    deciding
+        .effects
+        .push(Effect::Advance(attempt.intent.episode_id.clone()));
+    let digest = deciding
+        .batch
+        .push(&id, Entry::Outcome(Arc::new(outcome)), streams, Vec::new())?;
+    Ok(ArtifactRef {
+        id: ArtifactId::new(id),
+        digest,
+    })
 }
 
 /// Settles an attempt's reservation: uncertain usage stays reserved until here (§8.3).
-pub(crate) fn settle_reservation(deciding: &mut Deciding<'_>, attempt_id: &AttemptId, used: Amounts) -> Result<(), Fault> {
+pub(crate) fn settle_reservation(
+    deciding: &mut Deciding<'_>,
+    attempt_id: &AttemptId,
+    used: Amounts,
+) -> Result<(), Fault> {
     let entry = LedgerEntry {
         reservation: Key::new(attempt_id.as_str()),
         budgets: Vec::new(),
@@ -324,17 +438,25 @@ pub(crate) fn settled_by(attempt: &Attempt, status: AttemptStatus, readback_ref:
     }
 }
 
-/// After a restart every attempt without an outcome is `outcome_unknown`: no permit is made again (design §5).
-pub(crate) fn recover(deciding: &mut Deciding<'_>) -> Result<Reply, Fault> {
+/// After a restart every attempt without an outcome is `outcome_unknown`: no permit is made again (design §5). One that is
+/// still running in this process is left alone: to call it unknown would let it be repeated beside itself.
+pub(crate) fn recover(deciding: &mut Deciding<'_>, running: &BTreeSet<AttemptId>) -> Result<Reply, Fault> {
     let view = deciding.view;
     let mut recovered = Vec::new();
-    for attempt in view.attempts.values().filter(|attempt| attempt.status == AttemptStatus::Intended) {
+    let intended = view
+        .attempts
+        .values()
+        .filter(|attempt| attempt.status == AttemptStatus::Intended);
+    let is_running = |attempt: &&Attempt| running.contains(&attempt.intent.attempt_id);
+    for attempt in intended.filter(|attempt| !branch!("dispatch.still_running", is_running(attempt))) {
         let reason = "the process ended between intent and outcome".into();
         let outcome = bare(attempt, AttemptStatus::OutcomeUnknown, reason);
         recovered.push(record_outcome(deciding, attempt, outcome)?);
     }
     let under_way: Vec<_> = view.under_way.values().cloned().collect();
     deciding.effects.extend(under_way.into_iter().map(Effect::Advance));
-    deciding.effects.extend(view.eligible.keys().cloned().map(Effect::Eligible));
+    deciding
+        .effects
+        .extend(view.eligible.keys().cloned().map(Effect::Eligible));
     Ok(Reply::Recorded(recovered))
 }

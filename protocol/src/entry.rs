@@ -1,10 +1,10 @@
 //! What a record's body holds, by its kind: the typed form that the fold reads and the builder writes.
 
-use closer_contracts::auth::{AuthRecord, SigningScope, Subject};
 use closer_contracts::audit::{
-    CommitReceipt, Confession, Declaration, DisclosureIncident, DisclosureReceipt, ReconciliationReceipt, RestrictionStatement,
-    UserDecision,
+    CommitReceipt, Confession, Declaration, DisclosureIncident, DisclosureReceipt, ReconciliationReceipt,
+    RestrictionStatement, UserDecision,
 };
+use closer_contracts::auth::{AuthRecord, SigningScope, Subject};
 use closer_contracts::canonical::{self, Canonical};
 use closer_contracts::contract::Check;
 use closer_contracts::digest::Digest;
@@ -136,7 +136,12 @@ impl ArtifactBody {
     /// # Errors
     /// `schema_invalid` when it has no canonical form; `missing_authority` for what nobody submits.
     pub fn subject(&self, producer: &ActorRef) -> Result<Subject, Fault> {
-        let unsubmitted = || Fault::new(RefusalCode::MissingAuthority, "this artifact is written by the runtime alone");
+        let unsubmitted = || {
+            Fault::new(
+                RefusalCode::MissingAuthority,
+                "this artifact is written by the runtime alone",
+            )
+        };
         Ok(Subject {
             id: Id::new(self.id().as_str()),
             content_digest: self.digest()?,
@@ -494,7 +499,9 @@ impl Entry {
         fn typed<T: Serialize + serde::de::DeserializeOwned>(bytes: &[u8]) -> Result<T, Fault> {
             canonical::from_value(canonical::read_value(bytes)?)
         }
-        let Some(bytes) = record.body.as_deref() else { return Ok(Self::Passed) };
+        let Some(bytes) = record.body.as_deref() else {
+            return Ok(Self::Passed);
+        };
         Ok(match record.kind {
             RecordKind::Genesis => Self::Genesis(Arc::new(typed(bytes)?)),
             RecordKind::Payload => Self::Payload(Arc::new(Payload::read(bytes)?)),
@@ -525,5 +532,8 @@ pub fn payload_ref(payload: &Payload) -> ArtifactRef {
 /// A reference by payload id and digest.
 #[must_use]
 pub fn reference(id: &PayloadId, digest: Digest) -> ArtifactRef {
-    ArtifactRef { id: ArtifactId::new(id.as_str()), digest }
+    ArtifactRef {
+        id: ArtifactId::new(id.as_str()),
+        digest,
+    }
 }

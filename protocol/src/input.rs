@@ -1,6 +1,6 @@
 //! What the sequence takes and gives.
 
-use crate::entry::{ArtifactBody, EpisodeEnd, Entry};
+use crate::entry::{ArtifactBody, Entry, EpisodeEnd};
 use crate::port::{Order, Performed};
 use closer_contracts::Payload;
 use closer_contracts::audit::DisclosureReceipt;
@@ -11,6 +11,7 @@ use closer_contracts::refs::{ActorRef, ArtifactRef};
 use closer_contracts::refusal::Denial;
 use closer_contracts::time::Timestamp;
 use closer_monitor::{Admission, ClockStanding};
+use std::collections::BTreeSet;
 use std::sync::Arc;
 
 /// The time that comes with an input, and whether it can be trusted.
@@ -35,6 +36,7 @@ pub struct Submission<T> {
 }
 
 /// What the sequence decides, one after another.
+#[expect(clippy::large_enum_variant, reason = "made once, moved a few times and taken apart; boxes would cost more")]
 #[derive(Debug, Clone, PartialEq)]
 pub enum Input {
     /// A payload of the twelve types.
@@ -92,11 +94,16 @@ pub enum Input {
     },
     /// Time has passed: whatever is due happens.
     Tick,
-    /// The process has started again: attempts without an outcome are unknown from now on.
-    Recover,
+    /// The process, or a part of it, has started again: attempts without an outcome are unknown from now on, but for those
+    /// that are still running here and will tell.
+    Recover {
+        /// The attempts whose effect is on its way in this process.
+        running: BTreeSet<AttemptId>,
+    },
 }
 
 /// What may follow once the step's records are durable, and not before.
+#[expect(clippy::large_enum_variant, reason = "made once, moved a few times and taken apart; boxes would cost more")]
 #[derive(Debug)]
 pub enum Effect {
     /// Send one admitted effect.

@@ -42,7 +42,13 @@ const DIMENSIONS: [&str; 5] = ["calls", "tokens", "cost_micros", "time_ms", "con
 const CONCURRENCY: usize = 4;
 
 fn figures(amounts: &Amounts) -> [Option<u64>; 5] {
-    [amounts.calls, amounts.tokens, amounts.cost_micros, amounts.time_ms, amounts.concurrency]
+    [
+        amounts.calls,
+        amounts.tokens,
+        amounts.cost_micros,
+        amounts.time_ms,
+        amounts.concurrency,
+    ]
 }
 
 impl Ledger {
@@ -82,7 +88,9 @@ impl Ledger {
                     (None, Some(_) | None) => {}
                     (Some(_), None) => return Reservation::Uncapped(format!("{budget}: {name}")),
                     (Some(limit), Some(wanted)) => {
-                        let total = taken(&balance.used).saturating_add(taken(&balance.reserved)).saturating_add(wanted);
+                        let total = taken(&balance.used)
+                            .saturating_add(taken(&balance.reserved))
+                            .saturating_add(wanted);
                         if total > limit {
                             return Reservation::Exceeds(format!("{budget}: {name}"));
                         }
@@ -123,10 +131,15 @@ impl Ledger {
                         *reserved = reserved.saturating_add(amount);
                     }
                 });
-                self.held.insert(entry.reservation.clone(), (entry.budgets.clone(), entry.amounts.clone()));
+                self.held.insert(
+                    entry.reservation.clone(),
+                    (entry.budgets.clone(), entry.amounts.clone()),
+                );
             }
             LedgerMovement::Settled | LedgerMovement::Released => {
-                let Some((budgets, held)) = self.held.remove(&entry.reservation) else { return };
+                let Some((budgets, held)) = self.held.remove(&entry.reservation) else {
+                    return;
+                };
                 self.move_all(&budgets, &held, |balance, i, amount| {
                     if let Some(reserved) = balance.reserved.get_mut(i) {
                         *reserved = reserved.saturating_sub(amount);

@@ -15,7 +15,9 @@ use closer_contracts::branch;
 use closer_contracts::canonical;
 use closer_contracts::envelope::DisclosureRef;
 use closer_contracts::evidence::{Evidence, Readback, ReadbackOutcome, TargetBinding};
-use closer_contracts::id::{ArtifactId, AttemptId, EvidenceId, Key, ObligationId, ObservationStreamId, PayloadId, Text};
+use closer_contracts::id::{
+    ArtifactId, AttemptId, EvidenceId, Key, ObligationId, ObservationStreamId, PayloadId, Text,
+};
 use closer_contracts::item::{ReadbackMethod, RepeatSafety, Standing};
 use closer_contracts::refs::{Amounts, ArtifactRef, Plain, ProducerRole, SourceRef, Target, TypedValue, VersionedRef};
 use closer_contracts::refusal::{CheckKind, Denial, RefusalCode as Code};
@@ -55,9 +57,15 @@ pub fn compare(
     if branch!("readback.other_target", binding.target != *target) {
         return ReadbackOutcome::Unknown;
     }
-    let results: Vec<Option<bool>> =
-        postcondition.expectations.iter().map(|expectation| meets(expectation, observation)).collect();
-    if branch!("readback.all_expectations_hold", !results.is_empty() && results.iter().all(|result| *result == Some(true))) {
+    let results: Vec<Option<bool>> = postcondition
+        .expectations
+        .iter()
+        .map(|expectation| meets(expectation, observation))
+        .collect();
+    if branch!(
+        "readback.all_expectations_hold",
+        !results.is_empty() && results.iter().all(|result| *result == Some(true))
+    ) {
         return ReadbackOutcome::Matched;
     }
     let shown_otherwise = results.contains(&Some(false));
@@ -70,16 +78,22 @@ pub fn compare(
 /// Whether the registered settle time of an attempt is over.
 #[must_use]
 pub fn is_settled(view: &View, attempt: &Attempt, observed_at: &Timestamp) -> bool {
-    let settle_ms = view.state.operation(&attempt.action.operation).map_or(0, |entry| entry.settle_time_ms);
-    let from = attempt.outcome.as_ref().and_then(|outcome| outcome.sent_at.as_ref()).unwrap_or(&attempt.intent.authorized_at);
-    from.plus_ms(settle_ms) <= *observed_at
+    let settle_ms = view
+        .state
+        .operation(&attempt.action.operation)
+        .map_or(0, |entry| entry.settle_time_ms);
+    attempt.sent_by().plus_ms(settle_ms) <= *observed_at
 }
 
 /// The stream of observations of a target by a method.
 #[must_use]
 pub fn observation_stream(method: &ReadbackMethod, target: &Target) -> ObservationStreamId {
     let stream = streams::target(target);
-    ObservationStreamId::new(format!("{}.{}", method.method, stream.as_str().trim_start_matches("target:").get(..16).unwrap_or("all")))
+    ObservationStreamId::new(format!(
+        "{}.{}",
+        method.method,
+        stream.as_str().trim_start_matches("target:").get(..16).unwrap_or("all")
+    ))
 }
 
 /// The attempts that block others on their target and that no episode reads back any more: their calls are over, their
@@ -87,11 +101,22 @@ pub fn observation_stream(method: &ReadbackMethod, target: &Target) -> Observati
 #[must_use]
 pub fn unreconciled(view: &View) -> Vec<AttemptId> {
     let left = |attempt: &&Attempt| {
-        let ended = view.episodes.get(&attempt.intent.episode_id).is_none_or(|episode| episode.end.is_some());
-        !attempt.status.is_settled() && attempt.status != AttemptStatus::Intended && branch!("readback.episode_ended", ended)
+        let ended = view
+            .episodes
+            .get(&attempt.intent.episode_id)
+            .is_none_or(|episode| episode.end.is_some());
+        !attempt.status.is_settled()
+            && attempt.status != AttemptStatus::Intended
+            && branch!("readback.episode_ended", ended)
     };
-    let unsettled = view.unsettled.values().filter_map(|attempt_id| view.attempts.get(attempt_id));
-    unsettled.filter(left).map(|attempt| attempt.intent.attempt_id.clone()).collect()
+    let unsettled = view
+        .unsettled
+        .values()
+        .filter_map(|attempt_id| view.attempts.get(attempt_id));
+    unsettled
+        .filter(left)
+        .map(|attempt| attempt.intent.attempt_id.clone())
+        .collect()
 }
 
 /// The readback method registered for an action's operation.
@@ -115,25 +140,46 @@ pub fn draft(
     now: &Timestamp,
 ) -> Result<Payload, Fault> {
     let (target, observed_at, target_version, observation, limitations) = match observed {
-        Observed::Seen { target, observed_at, target_version, observation, limitations } => {
-            (target.clone(), observed_at.clone(), target_version.clone(), observation.clone(), limitations.clone())
-        }
+        Observed::Seen {
+            target,
+            observed_at,
+            target_version,
+            observation,
+            limitations,
+        } => (
+            target.clone(),
+            observed_at.clone(),
+            target_version.clone(),
+            observation.clone(),
+            limitations.clone(),
+        ),
         Observed::Unavailable { observed_at, reason } => (
             asked.clone(),
             observed_at.clone(),
             TargetVersion::Unknown,
-            TypedValue { r#type: Key::from("unavailable"), value: Plain(serde_json::Value::Null) },
+            TypedValue {
+                r#type: Key::from("unavailable"),
+                value: Plain(serde_json::Value::Null),
+            },
             vec![reason.clone()],
         ),
     };
     let stream = observation_stream(method, asked);
     let number = view.observed.get(&stream).map_or(1, |(number, _)| number + 1);
     let evidence_id = EvidenceId::new(format!("ev-{stream}.{number}"));
-    let binding = TargetBinding { target, observation_sequence_ref: stream, observation_version: number, target_version };
+    let binding = TargetBinding {
+        target,
+        observation_sequence_ref: stream,
+        observation_version: number,
+        target_version,
+    };
     let readback = attempt.map(|attempt| Readback {
         attempt_id: attempt.intent.attempt_id.clone(),
         expected_postcondition_ref: attempt.action.expected_postcondition.id.clone(),
-        readback_method_ref: VersionedRef { id: (&method.method).into(), version: method.version },
+        readback_method_ref: VersionedRef {
+            id: (&method.method).into(),
+            version: method.version,
+        },
         outcome: compare(
             &attempt.action.expected_postcondition,
             &attempt.action.target,
@@ -148,7 +194,9 @@ pub fn draft(
     };
     let evidence = Evidence {
         evidence_id: evidence_id.clone(),
-        source: SourceRef { source_id: method.source.clone() },
+        source: SourceRef {
+            source_id: method.source.clone(),
+        },
         artifact_ref,
         observed_at,
         target_binding: binding,
@@ -159,11 +207,22 @@ pub fn draft(
         extensions: None,
     };
     let lineage = Lineage {
-        parents: attempt.map(|attempt| PayloadId::new(attempt.intent.action_ref.id.as_str())).into_iter().collect(),
-        obligation_ids: attempt.map(|attempt| attempt.intent.obligation_id.clone()).or_else(|| obligation_id.cloned()).into_iter().collect(),
+        parents: attempt
+            .map(|attempt| PayloadId::new(attempt.intent.action_ref.id.as_str()))
+            .into_iter()
+            .collect(),
+        obligation_ids: attempt
+            .map(|attempt| attempt.intent.obligation_id.clone())
+            .or_else(|| obligation_id.cloned())
+            .into_iter()
+            .collect(),
         episode_id: attempt
             .map(|attempt| attempt.intent.episode_id.clone())
-            .filter(|episode_id| view.episodes.get(episode_id).is_some_and(|episode| episode.end.is_none())),
+            .filter(|episode_id| {
+                view.episodes
+                    .get(episode_id)
+                    .is_some_and(|episode| episode.end.is_none())
+            }),
         causation_event_id: None,
         budget_ref: None,
     };
@@ -189,7 +248,10 @@ pub(crate) fn intake(
         streams::target(&evidence.target_binding.target),
         streams::source_events(&evidence.source.source_id),
     ];
-    let claim = (streams::artifact_claim("evidence", evidence.evidence_id.as_str()), payload.content_digest());
+    let claim = (
+        streams::artifact_claim("evidence", evidence.evidence_id.as_str()),
+        payload.content_digest(),
+    );
     let reference = record_payload(deciding, payload, auth, own, vec![claim])?;
     if let Some(readback) = &evidence.readback {
         settle(deciding, evidence, readback, &reference)?;
@@ -201,40 +263,69 @@ pub(crate) fn intake(
 fn objections(deciding: &Deciding<'_>, evidence: &Evidence, payload: &Payload) -> Vec<Denial> {
     let view = deciding.view;
     let mut denials = Vec::new();
-    let source = view.state.source(&evidence.source.source_id).filter(|source| source.standing == Standing::Current);
+    let source = view
+        .state
+        .source(&evidence.source.source_id)
+        .filter(|source| source.standing == Standing::Current);
     let emits = source.is_some_and(|source| source.emitters.contains(&payload.envelope().producer.actor_id));
     if branch!("readback.source_unknown", !emits) {
         let reason = "the source is not registered, or the producer may not observe for it";
-        denials.push(Denial::new(Code::Unauthenticated, CheckKind::Authentication, reason).of(&evidence.source.source_id));
+        denials
+            .push(Denial::new(Code::Unauthenticated, CheckKind::Authentication, reason).of(&evidence.source.source_id));
     }
     let binding = &evidence.target_binding;
-    let repeated = view.observed.get(&binding.observation_sequence_ref).is_some_and(|(newest, _)| *newest >= binding.observation_version);
+    let repeated = view
+        .observed
+        .get(&binding.observation_sequence_ref)
+        .is_some_and(|(newest, _)| *newest >= binding.observation_version);
     if branch!("readback.observation_not_newer", repeated) {
         let reason = "the observation's number is not above the newest of its stream";
-        denials.push(Denial::new(Code::KeyConflict, CheckKind::Resolution, reason).of(&binding.observation_sequence_ref));
+        denials
+            .push(Denial::new(Code::KeyConflict, CheckKind::Resolution, reason).of(&binding.observation_sequence_ref));
     }
-    let Some(readback) = &evidence.readback else { return denials };
+    let Some(readback) = &evidence.readback else {
+        return denials;
+    };
     let Some(attempt) = view.attempts.get(&readback.attempt_id) else {
         let reason = "the readback is of an attempt that is not on record";
         denials.push(Denial::new(Code::UnresolvedRef, CheckKind::Resolution, reason).of(&readback.attempt_id));
         return denials;
     };
-    if branch!("readback.other_action", evidence.action_ref.as_ref() != Some(&attempt.intent.action_id)) {
+    if branch!(
+        "readback.other_action",
+        evidence.action_ref.as_ref() != Some(&attempt.intent.action_id)
+    ) {
         let reason = "the readback names another action than its attempt";
         denials.push(Denial::new(Code::SubjectMismatch, CheckKind::Readback, reason).of(&readback.attempt_id));
     }
-    if branch!("readback.before_the_attempt", evidence.observed_at < attempt.intent.authorized_at) {
+    if branch!(
+        "readback.before_the_attempt",
+        evidence.observed_at < attempt.intent.authorized_at
+    ) {
         let reason = "the target was observed before the attempt began";
         denials.push(Denial::new(Code::SchemaInvalid, CheckKind::Readback, reason).of(&evidence.observed_at));
     }
-    let registered = method_for(view, attempt)
-        .is_some_and(|method| readback.readback_method_ref == VersionedRef { id: (&method.method).into(), version: method.version });
+    let registered = method_for(view, attempt).is_some_and(|method| {
+        readback.readback_method_ref
+            == VersionedRef {
+                id: (&method.method).into(),
+                version: method.version,
+            }
+    });
     if branch!("readback.method_unregistered", !registered) {
         let reason = "the readback method is not the one registered for the operation";
-        denials.push(Denial::new(Code::ContractIncompatible, CheckKind::Readback, reason).of(&readback.readback_method_ref.id));
+        denials.push(
+            Denial::new(Code::ContractIncompatible, CheckKind::Readback, reason).of(&readback.readback_method_ref.id),
+        );
     }
     let settled = is_settled(view, attempt, &evidence.observed_at);
-    let outcome = compare(&attempt.action.expected_postcondition, &attempt.action.target, binding, &evidence.observation, settled);
+    let outcome = compare(
+        &attempt.action.expected_postcondition,
+        &attempt.action.target,
+        binding,
+        &evidence.observation,
+        settled,
+    );
     if branch!("readback.outcome_misstated", outcome != readback.outcome) {
         let code = match binding.target == attempt.action.target {
             true => Code::SchemaInvalid,
@@ -248,8 +339,18 @@ fn objections(deciding: &Deciding<'_>, evidence: &Evidence, payload: &Payload) -
 
 /// Settles the attempt: a match confirms the effect; a settled mismatch shows that there is none only where repetition is
 /// safe or conditional. Anything else stays unknown.
-fn settle(deciding: &mut Deciding<'_>, evidence: &Evidence, readback: &Readback, reference: &ArtifactRef) -> Result<(), Fault> {
-    let Some(attempt) = deciding.view.attempts.get(&readback.attempt_id).filter(|attempt| !attempt.status.is_settled()) else {
+fn settle(
+    deciding: &mut Deciding<'_>,
+    evidence: &Evidence,
+    readback: &Readback,
+    reference: &ArtifactRef,
+) -> Result<(), Fault> {
+    let Some(attempt) = deciding
+        .view
+        .attempts
+        .get(&readback.attempt_id)
+        .filter(|attempt| !attempt.status.is_settled())
+    else {
         return Ok(());
     };
     let repeatable = deciding
@@ -259,24 +360,39 @@ fn settle(deciding: &mut Deciding<'_>, evidence: &Evidence, readback: &Readback,
         .is_some_and(|entry| entry.repeat_safety != RepeatSafety::NotRepeatSafe);
     let (status, reason) = match readback.outcome {
         ReadbackOutcome::Matched => (AttemptStatus::EffectConfirmed, "the target shows the postcondition"),
-        ReadbackOutcome::NotMatched if branch!("readback.absence_shown", repeatable) => {
-            (AttemptStatus::NoEffectConfirmed, "the target shows another state after the settle time")
-        }
-        ReadbackOutcome::NotMatched | ReadbackOutcome::Unknown => {
-            (AttemptStatus::OutcomeUnknown, "the target does not show what became of the attempt")
-        }
+        ReadbackOutcome::NotMatched if branch!("readback.absence_shown", repeatable) => (
+            AttemptStatus::NoEffectConfirmed,
+            "the target shows another state after the settle time",
+        ),
+        ReadbackOutcome::NotMatched | ReadbackOutcome::Unknown => (
+            AttemptStatus::OutcomeUnknown,
+            "the target does not show what became of the attempt",
+        ),
     };
     let changes = status.is_settled() || attempt.status != AttemptStatus::OutcomeUnknown;
     if changes {
-        record_outcome(deciding, attempt, settled_by(attempt, status, reference.clone(), Text::from(reason)))?;
+        record_outcome(
+            deciding,
+            attempt,
+            settled_by(attempt, status, reference.clone(), Text::from(reason)),
+        )?;
     }
     if status.is_settled() {
-        let used = Amounts { calls: Some(1), time_ms: used_ms(attempt, &evidence.observed_at), ..Amounts::default() };
+        let used = Amounts {
+            calls: Some(1),
+            time_ms: used_ms(attempt, &evidence.observed_at),
+            ..Amounts::default()
+        };
         settle_reservation(deciding, &readback.attempt_id, used)?;
     }
     Ok(())
 }
 
 fn used_ms(attempt: &Attempt, observed_at: &Timestamp) -> Option<u64> {
-    u64::try_from(observed_at.unix_ms().saturating_sub(attempt.intent.authorized_at.unix_ms())).ok()
+    u64::try_from(
+        observed_at
+            .unix_ms()
+            .saturating_sub(attempt.intent.authorized_at.unix_ms()),
+    )
+    .ok()
 }

@@ -37,7 +37,7 @@ pub fn lane(input: &Input, view: &View) -> Lane {
     match input {
         Input::Artifact(submission) if is_urgent(&submission.content) => Lane::Reserved,
         Input::Payload(submission) if is_restrictive_or_readback(submission.content.body(), view) => Lane::Reserved,
-        Input::Performed { .. } | Input::Recover | Input::Tick => Lane::Reserved,
+        Input::Performed { .. } | Input::Recover { .. } | Input::Tick => Lane::Reserved,
         Input::Payload(_)
         | Input::Artifact(_)
         | Input::Issue { .. }
@@ -50,7 +50,10 @@ pub fn lane(input: &Input, view: &View) -> Lane {
 }
 
 const fn is_urgent(artifact: &ArtifactBody) -> bool {
-    matches!(artifact, ArtifactBody::RestrictionStatement(_) | ArtifactBody::ReconciliationReceipt(_))
+    matches!(
+        artifact,
+        ArtifactBody::RestrictionStatement(_) | ArtifactBody::ReconciliationReceipt(_)
+    )
 }
 
 fn is_restrictive_or_readback(body: &Body, view: &View) -> bool {
@@ -70,15 +73,29 @@ pub(crate) struct Deciding<'a> {
 
 impl Deciding<'_> {
     /// Refuses the subject: every denial is recorded.
-    pub(crate) fn refuse(&mut self, subject: Id, digest: Option<closer_contracts::Digest>, denials: Vec<Denial>) -> Result<Reply, Fault> {
-        intake::refuse(&mut self.batch, self.view, Refused { subject, digest, denials })
+    pub(crate) fn refuse(
+        &mut self,
+        subject: Id,
+        digest: Option<closer_contracts::Digest>,
+        denials: Vec<Denial>,
+    ) -> Result<Reply, Fault> {
+        intake::refuse(
+            &mut self.batch,
+            self.view,
+            Refused {
+                subject,
+                digest,
+                denials,
+            },
+        )
     }
 
     /// The view with everything folded that this step has written so far.
     pub(crate) fn so_far(&self) -> Result<View, Fault> {
         let mut view = self.view.clone();
         for entry in self.batch.entries() {
-            view.fold(entry, &self.at.now).map_err(|divergence| Fault::schema(divergence.reason))?;
+            view.fold(entry, &self.at.now)
+                .map_err(|divergence| Fault::schema(divergence.reason))?;
         }
         Ok(view)
     }
@@ -114,7 +131,11 @@ impl Sequence {
     /// A sequence over the view that the durable log folds to.
     #[must_use]
     pub const fn new(view: View) -> Self {
-        Self { view, suffix: VecDeque::new(), unreadable: 0 }
+        Self {
+            view,
+            suffix: VecDeque::new(),
+            unreadable: 0,
+        }
     }
 
     /// The newest view, undurable steps included.
@@ -141,12 +162,20 @@ impl Sequence {
     /// # Errors
     /// [`Divergence`] when the sequence's own records do not fold: a broken invariant; nothing of the step may leave.
     pub fn take(&mut self, input: Input, at: Moment, reads: &dyn Reads) -> Result<Step, Divergence> {
-        let at = Moment { now: self.view.latest.as_ref().map_or(at.now.clone(), |latest| at.now.clone().max(latest.clone())), ..at };
+        let at = Moment {
+            now: self
+                .view
+                .latest
+                .as_ref()
+                .map_or(at.now.clone(), |latest| at.now.clone().max(latest.clone())),
+            ..at
+        };
         if let Input::Unreadable { .. } = &input {
             self.unreadable = self.unreadable.saturating_add(1);
         }
-        let step = decide(&self.view, &input, &at, reads, self.unreadable)
-            .map_err(|fault| Divergence { reason: format!("a decision could not be written down: {fault}") })?;
+        let step = decide(&self.view, &input, &at, reads, self.unreadable).map_err(|fault| Divergence {
+            reason: format!("a decision could not be written down: {fault}"),
+        })?;
         let before = self.view.clone();
         for entry in &step.entries {
             if let Err(divergence) = self.view.fold(entry, &at.now) {
@@ -155,8 +184,17 @@ impl Sequence {
             }
         }
         if let Some(append) = &step.append {
-            let bytes = append.records.iter().map(|record| record.body.as_ref().map_or(0, |body| body.len()) + 512).sum();
-            self.suffix.push_back(Undurable { input, at, bytes, before });
+            let bytes = append
+                .records
+                .iter()
+                .map(|record| record.body.as_ref().map_or(0, |body| body.len()) + 512)
+                .sum();
+            self.suffix.push_back(Undurable {
+                input,
+                at,
+                bytes,
+                before,
+            });
         }
         Ok(step)
     }
@@ -171,13 +209,21 @@ impl Sequence {
         if let Some(oldest) = self.suffix.front() {
             self.view = oldest.before.clone();
         }
-        self.suffix.drain(..).map(|undurable| (undurable.input, undurable.at)).collect()
+        self.suffix
+            .drain(..)
+            .map(|undurable| (undurable.input, undurable.at))
+            .collect()
     }
 }
 
 fn decide(view: &View, input: &Input, at: &Moment, reads: &dyn Reads, unreadable: u64) -> Result<Step, Fault> {
     let batch = Batch::new(reads, &at.now, lane(input, view));
-    let mut deciding = Deciding { view, at, batch, effects: Vec::new() };
+    let mut deciding = Deciding {
+        view,
+        at,
+        batch,
+        effects: Vec::new(),
+    };
     let reply = match input {
         Input::Payload(submission) => match intake::payload(view, submission, at, reads) {
             Ok(()) => decide_payload(&mut deciding, &submission.content, submission.auth.record(), None)?,
@@ -196,13 +242,23 @@ fn decide(view: &View, input: &Input, at: &Moment, reads: &dyn Reads, unreadable
         }
         Input::Artifact(submission) => bench::decide_artifact(&mut deciding, submission, reads)?,
         Input::Unreadable { subject, denial } => refuse_unreadable(&mut deciding, subject, denial, unreadable)?,
-        Input::Open { obligation_id, episode_id } => episode::open(&mut deciding, obligation_id, episode_id)?,
-        Input::Dispatch { payload_id, adjudication_id } => dispatch::admit(&mut deciding, payload_id, adjudication_id.as_ref(), reads)?,
+        Input::Open {
+            obligation_id,
+            episode_id,
+        } => episode::open(&mut deciding, obligation_id, episode_id)?,
+        Input::Dispatch {
+            payload_id,
+            adjudication_id,
+        } => dispatch::admit(&mut deciding, payload_id, adjudication_id.as_ref(), reads)?,
         Input::Performed { attempt_id, performed } => dispatch::performed(&mut deciding, attempt_id, performed)?,
-        Input::Commit { delta_id } => commit::admit(&mut deciding, delta_id, reads)?,
-        Input::End { episode_id, end, reason } => episode::end(&mut deciding, episode_id, *end, reason)?,
+        Input::Commit { delta_id } => commit::admit(&mut deciding, delta_id)?,
+        Input::End {
+            episode_id,
+            end,
+            reason,
+        } => episode::end(&mut deciding, episode_id, *end, reason)?,
         Input::Tick => crate::tick::tick(&mut deciding)?,
-        Input::Recover => dispatch::recover(&mut deciding)?,
+        Input::Recover { running } => dispatch::recover(&mut deciding, running)?,
     };
     let reply = match deciding.batch.taken().cloned() {
         Some(key) if branch!("sequence.key_taken", true) => refuse_taken(&mut deciding, input, reads, &key)?,
@@ -210,26 +266,41 @@ fn decide(view: &View, input: &Input, at: &Moment, reads: &dyn Reads, unreadable
     };
     let effects = deciding.effects;
     let decided = deciding.batch.finish();
-    Ok(Step { append: decided.append, entries: decided.entries, effects, reply })
+    Ok(Step {
+        append: decided.append,
+        entries: decided.entries,
+        effects,
+        reply,
+    })
 }
 
 /// An id or key that the decided records would take stands for other content: the input is refused as a whole (DEC-107).
-fn refuse_taken<'a>(deciding: &mut Deciding<'a>, input: &Input, reads: &'a dyn Reads, key: &ClaimKey) -> Result<Reply, Fault> {
+fn refuse_taken<'a>(
+    deciding: &mut Deciding<'a>,
+    input: &Input,
+    reads: &'a dyn Reads,
+    key: &ClaimKey,
+) -> Result<Reply, Fault> {
     let (subject, digest) = match input {
-        Input::Payload(submission) | Input::Issue { work: submission, .. } => {
-            (Id::from(submission.content.id()), Some(submission.content.content_digest()))
-        }
+        Input::Payload(submission) | Input::Issue { work: submission, .. } => (
+            Id::from(submission.content.id()),
+            Some(submission.content.content_digest()),
+        ),
         Input::Artifact(submission) => (Id::new(submission.content.id().as_str()), None),
         Input::Open { episode_id, .. } | Input::End { episode_id, .. } => (Id::from(episode_id), None),
         Input::Dispatch { payload_id, .. } => (Id::from(payload_id), None),
         Input::Performed { attempt_id, .. } => (Id::from(attempt_id), None),
         Input::Commit { delta_id } => (Id::from(delta_id), None),
-        Input::Unreadable { .. } | Input::Tick | Input::Recover => (Id::from("sequence"), None),
+        Input::Unreadable { .. } | Input::Tick | Input::Recover { .. } => (Id::from("sequence"), None),
     };
     deciding.batch = Batch::new(reads, &deciding.at.now, lane(input, deciding.view));
     deciding.effects.clear();
     let reason = "an id or key that it takes stands for other content";
-    deciding.refuse(subject, digest, vec![Denial::new(RefusalCode::KeyConflict, CheckKind::Resolution, reason).of(key)])
+    deciding.refuse(
+        subject,
+        digest,
+        vec![Denial::new(RefusalCode::KeyConflict, CheckKind::Resolution, reason).of(key)],
+    )
 }
 
 fn refuse_payload(
@@ -238,7 +309,9 @@ fn refuse_payload(
     denials: Vec<Denial>,
 ) -> Result<Reply, Fault> {
     let payload = &submission.content;
-    let repeated = denials.iter().any(|denial| matches!(denial.code, RefusalCode::Duplicate | RefusalCode::KeyConflict));
+    let repeated = denials
+        .iter()
+        .any(|denial| matches!(denial.code, RefusalCode::Duplicate | RefusalCode::KeyConflict));
     let reply = deciding.refuse(payload.id().into(), Some(payload.content_digest()), denials)?;
     // A restriction is processed however often its event comes (DEC-23).
     if let Body::Event(event) = payload.body() {
@@ -251,18 +324,34 @@ fn refuse_payload(
 }
 
 /// A flood of what cannot be read or authenticated grows the log by its logarithm only.
-fn refuse_unreadable(deciding: &mut Deciding<'_>, subject: &closer_contracts::id::Text, denial: &Denial, count: u64) -> Result<Reply, Fault> {
+fn refuse_unreadable(
+    deciding: &mut Deciding<'_>,
+    subject: &closer_contracts::id::Text,
+    denial: &Denial,
+    count: u64,
+) -> Result<Reply, Fault> {
     if count.is_power_of_two() {
-        let text = format!("{count} inputs could not be read or authenticated; the newest: {}: {}", denial.code, denial.reason);
+        let text = format!(
+            "{count} inputs could not be read or authenticated; the newest: {}: {}",
+            denial.code, denial.reason
+        );
         let notice = Notice {
             kind: NoticeKind::AggregatedRefusals,
             key: Key::new(format!("unreadable.{}.{count}", deciding.view.refusals)),
             owner: None,
-            subjects: vec![Key::new(intake::bounded(subject.as_str()).as_str().chars().take(64).collect::<String>())],
+            subjects: vec![Key::new(
+                intake::bounded(subject.as_str())
+                    .as_str()
+                    .chars()
+                    .take(64)
+                    .collect::<String>(),
+            )],
             text: intake::bounded(&text),
         };
         let id = format!("notice-unreadable.{}.{count}", deciding.at.now.unix_ms());
-        deciding.batch.push(&id, Entry::Notice(notice), vec![streams::refusals()], Vec::new())?;
+        deciding
+            .batch
+            .push(&id, Entry::Notice(notice), vec![streams::refusals()], Vec::new())?;
     }
     Ok(Reply::Refused(vec![denial.clone()]))
 }
@@ -301,7 +390,9 @@ pub(crate) fn record_payload(
     streams.extend(envelope.episode_id.as_ref().map(streams::episode));
     streams.extend(envelope.obligation_ids.iter().map(streams::history));
     claims.push((streams::payload_claim(payload.id()), payload.content_digest()));
-    deciding.batch.push(payload.id().as_str(), Entry::Payload(payload.clone()), streams, claims)?;
+    deciding
+        .batch
+        .push(payload.id().as_str(), Entry::Payload(payload.clone()), streams, claims)?;
     deciding.batch.auth(auth)?;
     if let Some(episode_id) = &envelope.episode_id {
         deciding.effects.push(Effect::Advance(episode_id.clone()));

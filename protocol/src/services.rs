@@ -1,13 +1,13 @@
 //! The runtime's own services: one identity per producer role, and how they write a payload.
 
 use crate::view::View;
+use closer_contracts::Digest;
 use closer_contracts::envelope::{Body, DisclosureRef, Envelope, PROTOCOL_VERSION, Payload};
 use closer_contracts::fault::Fault;
 use closer_contracts::id::{ActorId, BudgetId, EpisodeId, EventId, Key, ObligationId, PayloadId};
 use closer_contracts::item::{Identity, IdentityKind, Mechanism, Standing};
 use closer_contracts::refs::{ActorRef, ProducerRole};
 use closer_contracts::time::Timestamp;
-use closer_contracts::Digest;
 
 /// The roles that the runtime fills itself.
 pub const ROLES: &[ProducerRole] = &[
@@ -36,7 +36,10 @@ pub fn actor(role: ProducerRole) -> ActorId {
 /// The reference to the service in a role.
 #[must_use]
 pub fn actor_ref(role: ProducerRole) -> ActorRef {
-    ActorRef { actor_id: actor(role), role }
+    ActorRef {
+        actor_id: actor(role),
+        role,
+    }
 }
 
 /// The service identities that a space is founded with, appointed by its user.
@@ -118,6 +121,9 @@ pub fn write(
 /// `disclosure_denied`.
 pub fn internal_disclosure(view: &View) -> Result<DisclosureRef, Fault> {
     view.disclosure(INTERNAL_DISCLOSURE).cloned().ok_or_else(|| {
-        Fault::new(closer_contracts::RefusalCode::DisclosureDenied, "the space has no internal disclosure receipt")
+        Fault::new(
+            closer_contracts::RefusalCode::DisclosureDenied,
+            "the space has no internal disclosure receipt",
+        )
     })
 }

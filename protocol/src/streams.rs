@@ -7,7 +7,8 @@ use closer_contracts::action::Action;
 use closer_contracts::canonical::hash_parts;
 use closer_contracts::digest::Digest;
 use closer_contracts::id::{
-    ActionId, AttemptId, EpisodeId, EventId, EvidenceId, Key, ObligationId, OperationId, PayloadId, PropositionId, SourceId,
+    ActionId, AttemptId, EpisodeId, EventId, EvidenceId, Key, ObligationId, OperationId, PayloadId, PropositionId,
+    SourceId,
 };
 use closer_contracts::item::{AffectedScope, ItemKind};
 use closer_contracts::record::{ClaimKey, StreamId};
@@ -111,14 +112,20 @@ pub fn scope(affected: &AffectedScope) -> StreamId {
         AffectedScope::Space {} => scope_space(),
         AffectedScope::Operation { operation } => StreamId::new(format!("scope:operation:{operation}")),
         AffectedScope::Target { operation, targets } if targets.is_exact() => {
-            let exact =
-                Target { r#type: targets.r#type.clone(), account: targets.account.clone(), address: targets.address.clone() };
+            let exact = Target {
+                r#type: targets.r#type.clone(),
+                account: targets.account.clone(),
+                address: targets.address.clone(),
+            };
             match operation {
                 Some(operation) => scope_target(operation, &exact),
                 None => scope_space(),
             }
         }
-        AffectedScope::Target { operation: Some(operation), .. } => StreamId::new(format!("scope:operation:{operation}")),
+        AffectedScope::Target {
+            operation: Some(operation),
+            ..
+        } => StreamId::new(format!("scope:operation:{operation}")),
         AffectedScope::Target { operation: None, .. } => scope_space(),
         AffectedScope::Grant { grant_id } => StreamId::new(format!("scope:grant:{grant_id}")),
         AffectedScope::Obligation { obligation_id } => StreamId::new(format!("scope:obligation:{obligation_id}")),
@@ -144,7 +151,11 @@ pub fn scopes_of(action: &Action, obligation_id: &ObligationId) -> Vec<StreamId>
 fn target_digest(target: &Target) -> Digest {
     hash_parts(
         "closer.target.v1",
-        &[target.r#type.as_str().as_bytes(), target.account.as_str().as_bytes(), target.address.as_str().as_bytes()],
+        &[
+            target.r#type.as_str().as_bytes(),
+            target.account.as_str().as_bytes(),
+            target.address.as_str().as_bytes(),
+        ],
     )
 }
 

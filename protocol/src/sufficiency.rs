@@ -31,7 +31,10 @@ pub fn resolve(relation: &EvidenceRelation, view: &View) -> EvidenceRelation {
         false => ReferenceStatus::DigestMismatch,
     };
     for limitation in &evidence.body.limitations {
-        if branch!("sufficiency.limitation_not_stated", !resolved.limitations.contains(limitation)) {
+        if branch!(
+            "sufficiency.limitation_not_stated",
+            !resolved.limitations.contains(limitation)
+        ) {
             resolved.limitations.push(limitation.clone());
         }
     }
@@ -74,13 +77,23 @@ pub fn assess(
         return AssessmentStatus::Unassessed;
     }
     let relevant: Vec<&EvidenceRelation> = about.iter().filter(|relation| is_relevant(relation)).collect();
-    let standing: Vec<&EvidenceRelation> =
-        relevant.iter().copied().filter(|relation| !is_superseded(relation, &relevant)).collect();
-    let contradicted = standing.iter().any(|relation| relation.relation == Relation::Contradicts);
+    let standing: Vec<&EvidenceRelation> = relevant
+        .iter()
+        .copied()
+        .filter(|relation| !is_superseded(relation, &relevant))
+        .collect();
+    let contradicted = standing
+        .iter()
+        .any(|relation| relation.relation == Relation::Contradicts);
     if branch!("sufficiency.contradicted", contradicted) {
         return AssessmentStatus::NotMet;
     }
-    let RuleBody::Sufficiency { distinct_sources_min, age_ms_max, accepts_unknown_target_version, observation_types } = &rule.body
+    let RuleBody::Sufficiency {
+        distinct_sources_min,
+        age_ms_max,
+        accepts_unknown_target_version,
+        observation_types,
+    } = &rule.body
     else {
         return AssessmentStatus::Insufficient;
     };
@@ -129,8 +142,11 @@ struct Demands<'a> {
 
 impl Demands<'_> {
     fn are_met(&self, evidence: &Evidence, view: &View, at: &Moment) -> bool {
-        let counted = self.observation_types.is_empty() || self.observation_types.contains(&evidence.observation.r#type);
-        branch!("sufficiency.type_counts", counted) && self.is_young(evidence, at) && self.is_of_current_target(evidence, view)
+        let counted =
+            self.observation_types.is_empty() || self.observation_types.contains(&evidence.observation.r#type);
+        branch!("sufficiency.type_counts", counted)
+            && self.is_young(evidence, at)
+            && self.is_of_current_target(evidence, view)
     }
 
     /// An observation's age by the runtime's clock; an unreliable clock cannot tell it.
@@ -144,8 +160,13 @@ impl Demands<'_> {
     /// rule says so.
     fn is_of_current_target(&self, evidence: &Evidence, view: &View) -> bool {
         let binding = &evidence.target_binding;
-        let newest = view.observed.get(&binding.observation_sequence_ref).and_then(|(_, id)| view.evidence.get(id));
-        let newest = newest.map_or(&TargetVersion::Unknown, |newest| &newest.body.target_binding.target_version);
+        let newest = view
+            .observed
+            .get(&binding.observation_sequence_ref)
+            .and_then(|(_, id)| view.evidence.get(id));
+        let newest = newest.map_or(&TargetVersion::Unknown, |newest| {
+            &newest.body.target_binding.target_version
+        });
         match (&binding.target_version, newest) {
             (TargetVersion::Unknown, _) | (_, TargetVersion::Unknown) => {
                 branch!("sufficiency.unknown_version_accepted", self.unknown_version)

@@ -35,7 +35,11 @@ pub(crate) fn tick(deciding: &mut Deciding<'_>) -> Result<Reply, Fault> {
             }
             Due::LeaseExpired(obligation_id) => fence(deciding, &obligation_id)?,
             Due::EpisodeBoundReached(episode_id) => {
-                let known = deciding.view.episodes.get(&episode_id).map(|episode| episode.obligation_id.clone());
+                let known = deciding
+                    .view
+                    .episodes
+                    .get(&episode_id)
+                    .map(|episode| episode.obligation_id.clone());
                 if let Some(obligation_id) = known {
                     let reason = Text::from("the episode's time is over");
                     episode::record_end(deciding, &episode_id, &obligation_id, EpisodeEnd::BoundReached, &reason)?;
@@ -48,16 +52,28 @@ pub(crate) fn tick(deciding: &mut Deciding<'_>) -> Result<Reply, Fault> {
 
 /// Records that a trigger fired, and arms it again in the same append where its policy says so (DEC-55).
 pub(crate) fn fire(deciding: &mut Deciding<'_>, fired: Fired) -> Result<(), Fault> {
-    let key = fired.cause.activation_key.map_or_else(String::new, |key| key.to_string().chars().skip(7).take(24).collect());
+    let key = fired
+        .cause
+        .activation_key
+        .map_or_else(String::new, |key| key.to_string().chars().skip(7).take(24).collect());
     let reentry_id = fired.cause.reentry_id.clone();
-    let name = reentry_id.as_ref().map_or_else(|| fired.obligation_id.to_string(), ToString::to_string);
+    let name = reentry_id
+        .as_ref()
+        .map_or_else(|| fired.obligation_id.to_string(), ToString::to_string);
     let obligation_id = fired.obligation_id.clone();
     deciding.effects.push(Effect::Eligible(obligation_id.clone()));
     let streams = vec![streams::history(&obligation_id)];
     let id = crate::derived_id(&format!("fired.{key}"), &name);
-    deciding.batch.push(&id, Entry::Activation(ActivationEntry::Fired(fired)), streams, Vec::new())?;
+    deciding.batch.push(
+        &id,
+        Entry::Activation(ActivationEntry::Fired(fired)),
+        streams,
+        Vec::new(),
+    )?;
     let view = deciding.so_far()?;
-    let Some(reentry) = reentry_id.and_then(|id| view.state.reentry(&id).cloned()) else { return Ok(()) };
+    let Some(reentry) = reentry_id.and_then(|id| view.state.reentry(&id).cloned()) else {
+        return Ok(());
+    };
     let policy = view.state.policy(&reentry.refresh_policy_ref);
     match timers::rearmed(&reentry, policy, &view, deciding.at) {
         Some(again) => replace(deciding, &reentry, Some(again), None, "rearm"),
@@ -68,10 +84,17 @@ pub(crate) fn fire(deciding: &mut Deciding<'_>, fired: Fired) -> Result<(), Faul
 /// A fired trigger that its policy does not arm again is spent: it is taken off, and where it was the last one the
 /// obligation says so in a gap that is reviewed in time (invariant 7).
 fn consume(deciding: &mut Deciding<'_>, view: &View, spent: &Reentry) -> Result<(), Fault> {
-    let Some(obligation) = view.state.obligation(&spent.obligation_id).filter(|obligation| obligation.status.is_open()) else {
+    let Some(obligation) = view
+        .state
+        .obligation(&spent.obligation_id)
+        .filter(|obligation| obligation.status.is_open())
+    else {
         return Ok(());
     };
-    let last = view.state.reentries_of(&spent.obligation_id).all(|reentry| reentry.reentry_id == spent.reentry_id);
+    let last = view
+        .state
+        .reentries_of(&spent.obligation_id)
+        .all(|reentry| reentry.reentry_id == spent.reentry_id);
     let gap = (last && obligation.trigger_gap.is_none()).then(|| TriggerGap {
         reason: Text::new(format!("the trigger {} has fired and is spent", spent.reentry_id)),
         responsible_owner: obligation.responsible_owner.clone(),
@@ -85,8 +108,13 @@ fn consume(deciding: &mut Deciding<'_>, view: &View, spent: &Reentry) -> Result<
 /// Disables an expired trigger and installs its replacement or an explicit gap, in one commit (§7.3).
 fn expire(deciding: &mut Deciding<'_>, reentry_id: &ReentryId) -> Result<(), Fault> {
     let view = deciding.so_far()?;
-    let Some(reentry) = view.state.reentry(reentry_id).cloned() else { return Ok(()) };
-    let owner = view.state.obligation(&reentry.obligation_id).map(|obligation| obligation.responsible_owner.clone());
+    let Some(reentry) = view.state.reentry(reentry_id).cloned() else {
+        return Ok(());
+    };
+    let owner = view
+        .state
+        .obligation(&reentry.obligation_id)
+        .map(|obligation| obligation.responsible_owner.clone());
     let owner = owner.unwrap_or_else(|| services::actor(ProducerRole::Coordinator));
     let policy = view.state.policy(&reentry.expiry_policy_ref);
     let (replacement, gap) = timers::replacement(&reentry, policy, &owner, &deciding.at.now);
@@ -102,11 +130,21 @@ fn replace(
     verb: &str,
 ) -> Result<(), Fault> {
     let view = deciding.so_far()?;
-    let others = view.state.reentries_of(&old.obligation_id).filter(|reentry| reentry.reentry_id != old.reentry_id);
+    let others = view
+        .state
+        .reentries_of(&old.obligation_id)
+        .filter(|reentry| reentry.reentry_id != old.reentry_id);
     let mut reentries: Vec<Reentry> = others.cloned().collect();
     reentries.extend(new);
-    let kept = view.state.obligation(&old.obligation_id).and_then(|obligation| obligation.trigger_gap.clone());
-    let change = Change::SetTriggers { obligation_id: old.obligation_id.clone(), reentries, trigger_gap: gap.or(kept) };
+    let kept = view
+        .state
+        .obligation(&old.obligation_id)
+        .and_then(|obligation| obligation.trigger_gap.clone());
+    let change = Change::SetTriggers {
+        obligation_id: old.obligation_id.clone(),
+        reentries,
+        trigger_gap: gap.or(kept),
+    };
     let seed = format!("{}.{}", old.reentry_id, deciding.at.now.unix_ms());
     let routine = Routine {
         delta_id: DeltaId::new(crate::derived_id(verb, &seed)),
@@ -126,17 +164,27 @@ fn replace(
 
 /// A missed review has the consequences of an exceeded limit: its issuer makes no further broad restrictions (§7.2).
 fn suspend_issuer(deciding: &mut Deciding<'_>, version: u64) -> Result<(), Fault> {
-    let receipt = deciding.view.commits.get(&version).and_then(|committed| committed.receipt.clone());
-    let issuer = receipt.and_then(|receipt| receipt.urgent_details.clone()).map(|details| details.restrictive_authority_ref);
+    let receipt = deciding
+        .view
+        .commits
+        .get(&version)
+        .and_then(|committed| committed.receipt.clone());
+    let issuer = receipt
+        .and_then(|receipt| receipt.urgent_details.clone())
+        .map(|details| details.restrictive_authority_ref);
     match issuer {
-        Some(issuer) if branch!("tick.review_missed", true) => urgent::suspend_broad(deciding, &ActorId::new(issuer.as_str())),
+        Some(issuer) if branch!("tick.review_missed", true) => {
+            urgent::suspend_broad(deciding, &ActorId::new(issuer.as_str()))
+        }
         Some(_) | None => Ok(()),
     }
 }
 
 /// Fences an expired lease: the epoch rises and the coordinator answers for the obligation until somebody accepts (DEC-53).
 fn fence(deciding: &mut Deciding<'_>, obligation_id: &ObligationId) -> Result<(), Fault> {
-    let Some(ownership) = deciding.view.ownership(obligation_id) else { return Ok(()) };
+    let Some(ownership) = deciding.view.ownership(obligation_id) else {
+        return Ok(());
+    };
     if let Some(notice) = timers::lease_expired(deciding.view, obligation_id) {
         urgent::record_notice(deciding, notice)?;
     }
@@ -148,6 +196,11 @@ fn fence(deciding: &mut Deciding<'_>, obligation_id: &ObligationId) -> Result<()
         reason: Text::from("the lease has expired"),
     };
     let id = crate::derived_id(&format!("fence.{}", entry.epoch), obligation_id.as_str());
-    deciding.batch.push(&id, Entry::Ownership(entry), vec![streams::owner(obligation_id)], Vec::new())?;
+    deciding.batch.push(
+        &id,
+        Entry::Ownership(entry),
+        vec![streams::owner(obligation_id)],
+        Vec::new(),
+    )?;
     Ok(())
 }

@@ -4,12 +4,13 @@
 //! equals the live view. Nothing here decides. Cloning is cheap: every collection is persistent.
 
 use crate::entry::{
-    ActivationEntry, ArtifactBody, AttemptStatus, Cause, Entry, EpisodeEnd, Intent, LedgerEntry, Notice, NoticeKind, Outcome, OwnershipEntry,
-    ReadSet, payload_ref,
+    ActivationEntry, ArtifactBody, AttemptStatus, Cause, Entry, EpisodeEnd, Intent, LedgerEntry, Notice, NoticeKind,
+    Outcome, OwnershipEntry, ReadSet, payload_ref,
 };
 use crate::ledger::Ledger;
 use crate::streams;
 use crate::trace::Chain;
+use closer_contracts::Payload;
 use closer_contracts::action::Action;
 use closer_contracts::adjudication::{Adjudication, Phase};
 use closer_contracts::audit::{CommitReceipt, Declaration, UserDecision};
@@ -22,15 +23,14 @@ use closer_contracts::event::{Event, MatchReceipt};
 use closer_contracts::evidence::Evidence;
 use closer_contracts::handoff::AcceptanceReceipt;
 use closer_contracts::id::{
-    ActionId, ActorId, AdjudicationId, AttemptId, DecisionId, DeclarationId, DeltaId, EpisodeId, EventId, EvidenceId, HandoffId, Id, Key,
-    ObligationId, ObservationStreamId, PayloadId, ReentryId, WorkId,
+    ActionId, ActorId, AdjudicationId, AttemptId, DecisionId, DeclarationId, DeltaId, EpisodeId, EventId, EvidenceId,
+    HandoffId, Id, Key, ObligationId, ObservationStreamId, PayloadId, ReentryId, WorkId,
 };
 use closer_contracts::record::StreamId;
 use closer_contracts::refs::ArtifactRef;
 use closer_contracts::refusal::{Refusal, RefusalCode};
 use closer_contracts::time::Timestamp;
 use closer_contracts::work::{Work, WorkResult};
-use closer_contracts::Payload;
 use closer_monitor::Ownership;
 use closer_state::{Commit, State};
 use imbl::{OrdMap, OrdSet};
@@ -68,6 +68,18 @@ pub struct Attempt {
     pub status: AttemptStatus,
     /// The newest outcome.
     pub outcome: Option<Arc<Outcome>>,
+    /// When the newest outcome was recorded: nothing of the attempt can have been sent later than that.
+    pub told_at: Option<Timestamp>,
+}
+
+impl Attempt {
+    /// The latest moment at which the effect can have been sent, from which the target's settle time runs (DEC-50): when it
+    /// was sent, else when the process told what became of it, else when it was authorized.
+    #[must_use]
+    pub fn sent_by(&self) -> &Timestamp {
+        let sent_at = self.outcome.as_ref().and_then(|outcome| outcome.sent_at.as_ref());
+        sent_at.or(self.told_at.as_ref()).unwrap_or(&self.intent.authorized_at)
+    }
 }
 
 /// A committed transition.
@@ -300,13 +312,24 @@ impl View {
     /// # Errors
     /// [`Divergence`] when a commit does not reproduce its state root, or an entry cites what is not there.
     pub fn fold(&mut self, entry: &Entry, admitted_at: &Timestamp) -> Result<(), Divergence> {
-        self.latest = Some(self.latest.take().map_or_else(|| admitted_at.clone(), |latest| latest.max(admitted_at.clone())));
+        self.latest = Some(
+            self.latest
+                .take()
+                .map_or_else(|| admitted_at.clone(), |latest| latest.max(admitted_at.clone())),
+        );
         self.chain.fold(entry);
         match entry {
             Entry::Genesis(genesis) => {
-                self.state = genesis.found().map_err(|divergence| Divergence { reason: divergence.to_string() })?;
-                let digest = closer_contracts::canonical::digest_of(&**genesis).map_err(|fault| Divergence { reason: fault.to_string() })?;
-                self.genesis = Some(ArtifactRef { id: "genesis".into(), digest });
+                self.state = genesis.found().map_err(|divergence| Divergence {
+                    reason: divergence.to_string(),
+                })?;
+                let digest = closer_contracts::canonical::digest_of(&**genesis).map_err(|fault| Divergence {
+                    reason: fault.to_string(),
+                })?;
+                self.genesis = Some(ArtifactRef {
+                    id: "genesis".into(),
+                    digest,
+                });
                 self.ledger.limit_from(&self.state);
             }
             Entry::Payload(payload) => self.fold_payload(payload, admitted_at),
@@ -314,7 +337,7 @@ impl View {
             Entry::Artifact(artifact) => self.fold_artifact(artifact)?,
             Entry::Commit(commit) => self.fold_commit(commit)?,
             Entry::Intent(intent) => self.fold_intent(intent)?,
-            Entry::Outcome(outcome) => self.fold_outcome(outcome)?,
+            Entry::Outcome(outcome) => self.fold_outcome(outcome, admitted_at)?,
             Entry::Refusal(refusal) => self.fold_refusal(refusal),
             Entry::Ledger(movement) => self.fold_ledger(movement),
             Entry::Ownership(ownership) => self.fold_ownership(ownership),
@@ -326,35 +349,46 @@ impl View {
     }
 
     fn on_record<T>(payload: &Arc<Payload>, body: &Arc<T>, admitted_at: &Timestamp) -> OnRecord<T> {
-        OnRecord { payload: payload.clone(), body: body.clone(), admitted_at: admitted_at.clone() }
+        OnRecord {
+            payload: payload.clone(),
+            body: body.clone(),
+            admitted_at: admitted_at.clone(),
+        }
     }
 
     fn fold_payload(&mut self, payload: &Arc<Payload>, admitted_at: &Timestamp) {
         let id = payload.id().clone();
         match payload.body() {
             Body::Event(body) => {
-                self.events.insert(body.event_id.clone(), Self::on_record(payload, body, admitted_at));
+                self.events
+                    .insert(body.event_id.clone(), Self::on_record(payload, body, admitted_at));
             }
             Body::Work(body) => {
                 let disclosure = Key::new(payload.envelope().disclosure.id.as_str());
                 if let Some(recipient) = self.recipients.get(&disclosure) {
                     self.issued_to.insert(body.work_id.clone(), recipient.clone());
                 }
-                self.works.insert(body.work_id.clone(), Self::on_record(payload, body, admitted_at));
+                self.works
+                    .insert(body.work_id.clone(), Self::on_record(payload, body, admitted_at));
             }
             Body::Result(body) => {
                 self.answered.insert(body.work_id.clone(), id.clone());
-                self.results.insert(id.clone(), Self::on_record(payload, body, admitted_at));
+                self.results
+                    .insert(id.clone(), Self::on_record(payload, body, admitted_at));
             }
             Body::Action(body) => {
                 self.logical.entry(body.action_id.clone()).or_insert_with(|| id.clone());
-                self.actions.insert(id.clone(), Self::on_record(payload, body, admitted_at));
+                self.actions
+                    .insert(id.clone(), Self::on_record(payload, body, admitted_at));
             }
             Body::Evidence(body) => {
                 let binding = &body.target_binding;
                 let number = (binding.observation_sequence_ref.clone(), binding.observation_version);
                 self.numbered.insert(number, body.evidence_id.clone());
-                let newest = self.observed.get(&binding.observation_sequence_ref).is_none_or(|(n, _)| *n < binding.observation_version);
+                let newest = self
+                    .observed
+                    .get(&binding.observation_sequence_ref)
+                    .is_none_or(|(n, _)| *n < binding.observation_version);
                 if newest {
                     let entry = (binding.observation_version, body.evidence_id.clone());
                     self.observed.insert(binding.observation_sequence_ref.clone(), entry);
@@ -363,10 +397,14 @@ impl View {
                     let streams = self.streams_of.entry(obligation_id.clone()).or_default();
                     streams.insert(binding.observation_sequence_ref.clone());
                 }
-                self.evidence.insert(body.evidence_id.clone(), Self::on_record(payload, body, admitted_at));
+                self.evidence
+                    .insert(body.evidence_id.clone(), Self::on_record(payload, body, admitted_at));
             }
             Body::Adjudication(body) => {
-                self.adjudications.insert(body.adjudication_id.clone(), Self::on_record(payload, body, admitted_at));
+                self.adjudications.insert(
+                    body.adjudication_id.clone(),
+                    Self::on_record(payload, body, admitted_at),
+                );
                 match body.phase {
                     Phase::PreAction => &mut self.assessments,
                     Phase::PostOutcome => return self.fold_stage(payload),
@@ -377,7 +415,8 @@ impl View {
                 .push(body.adjudication_id.clone());
             }
             Body::Delta(body) => {
-                self.deltas.insert(body.delta_id.clone(), Self::on_record(payload, body, admitted_at));
+                self.deltas
+                    .insert(body.delta_id.clone(), Self::on_record(payload, body, admitted_at));
             }
             Body::Briefcase(body) => self.fold_packet(payload, body, admitted_at),
             Body::Obligation(_) | Body::Route(_) | Body::Reentry(_) | Body::Handoff(_) => {}
@@ -388,7 +427,9 @@ impl View {
     /// Notes in the episode which stage the payload is.
     fn fold_stage(&mut self, payload: &Payload) {
         let envelope = payload.envelope();
-        let Some(episode) = envelope.episode_id.as_ref().and_then(|id| self.episodes.get_mut(id)) else { return };
+        let Some(episode) = envelope.episode_id.as_ref().and_then(|id| self.episodes.get_mut(id)) else {
+            return;
+        };
         let episode = Arc::make_mut(episode);
         match payload.body() {
             Body::Route(_) => episode.route = Some(payload.id().clone()),
@@ -404,7 +445,8 @@ impl View {
     }
 
     fn fold_packet(&mut self, payload: &Arc<Payload>, body: &Arc<Briefcase>, admitted_at: &Timestamp) {
-        let evidence_version = closer_contracts::canonical::digest_of(&body.evidence_refs).unwrap_or(payload.content_digest());
+        let evidence_version =
+            closer_contracts::canonical::digest_of(&body.evidence_refs).unwrap_or(payload.content_digest());
         let packet = Packet {
             packet: Self::on_record(payload, body, admitted_at),
             status: body.status,
@@ -417,15 +459,26 @@ impl View {
     fn fold_auth(&mut self, _auth: &AuthRecord) {}
 
     fn fold_artifact(&mut self, artifact: &Arc<ArtifactBody>) -> Result<(), Divergence> {
-        let digest = artifact.digest().map_err(|fault| Divergence { reason: fault.to_string() })?;
-        let reference = ArtifactRef { id: artifact.id(), digest };
+        let digest = artifact.digest().map_err(|fault| Divergence {
+            reason: fault.to_string(),
+        })?;
+        let reference = ArtifactRef {
+            id: artifact.id(),
+            digest,
+        };
         match &**artifact {
             ArtifactBody::MatchReceipt(receipt) => self.fold_match(receipt, reference),
             ArtifactBody::DisclosureReceipt(receipt) => {
-                let disclosure = DisclosureRef { id: receipt.disclosure_id.clone(), digest };
-                self.disclosures.insert(Key::new(receipt.disclosure_id.as_str()), disclosure);
-                self.recipients.insert(Key::new(receipt.disclosure_id.as_str()), receipt.recipient.clone());
-                self.permitted_uses.insert(Key::new(receipt.disclosure_id.as_str()), receipt.permitted_use.clone());
+                let disclosure = DisclosureRef {
+                    id: receipt.disclosure_id.clone(),
+                    digest,
+                };
+                self.disclosures
+                    .insert(Key::new(receipt.disclosure_id.as_str()), disclosure);
+                self.recipients
+                    .insert(Key::new(receipt.disclosure_id.as_str()), receipt.recipient.clone());
+                self.permitted_uses
+                    .insert(Key::new(receipt.disclosure_id.as_str()), receipt.permitted_use.clone());
             }
             ArtifactBody::Declaration(declaration) => {
                 let entry = (reference, Arc::new((**declaration).clone()));
@@ -445,22 +498,26 @@ impl View {
             ArtifactBody::ReconciliationReceipt(receipt) => {
                 use closer_contracts::audit::ReconciliationDisposition as D;
                 if matches!(receipt.disposition, D::Confirmed | D::Narrowed | D::LiftRecommended) {
-                    let settled: Vec<u64> = self.outstanding.iter().filter(|(_, urgent)| urgent.digest == receipt.urgent_commit_ref.digest).map(|(version, _)| *version).collect();
+                    let settled: Vec<u64> = self
+                        .outstanding
+                        .iter()
+                        .filter(|(_, urgent)| urgent.digest == receipt.urgent_commit_ref.digest)
+                        .map(|(version, _)| *version)
+                        .collect();
                     for version in settled {
                         self.outstanding.remove(&version);
                     }
                 }
             }
             ArtifactBody::ReadSet(read_set) => {
-                self.read_sets.insert(read_set.adjudication_id.clone(), Arc::new((**read_set).clone()));
+                self.read_sets
+                    .insert(read_set.adjudication_id.clone(), Arc::new((**read_set).clone()));
             }
             ArtifactBody::AcceptanceReceipt(receipt) => {
                 let entry = (reference, Arc::new((**receipt).clone()));
                 self.acceptances.insert(receipt.handoff_ref.clone(), entry);
             }
-            ArtifactBody::RestrictionStatement(_)
-            | ArtifactBody::Confession(_)
-            | ArtifactBody::Incident(_) => {}
+            ArtifactBody::RestrictionStatement(_) | ArtifactBody::Confession(_) | ArtifactBody::Incident(_) => {}
         }
         Ok(())
     }
@@ -468,7 +525,10 @@ impl View {
     fn fold_match(&mut self, receipt: &MatchReceipt, reference: ArtifactRef) {
         let event = EventId::new(receipt.event_ref.id.as_str());
         for obligation_id in &receipt.matched_obligation_ids {
-            let rationale = receipt.rationale.iter().find(|rationale| rationale.obligation_id == *obligation_id);
+            let rationale = receipt
+                .rationale
+                .iter()
+                .find(|rationale| rationale.obligation_id == *obligation_id);
             let cause = Cause {
                 event_id: Some(event.clone()),
                 match_receipt: Some(reference.clone()),
@@ -491,23 +551,41 @@ impl View {
                 packet.decision = Some(reference.clone());
             }
         }
-        self.decisions.entry(crate::bench::packet_of(decision)).or_default().push((reference, Arc::new(decision.clone())));
+        self.decisions
+            .entry(crate::bench::packet_of(decision))
+            .or_default()
+            .push((reference, Arc::new(decision.clone())));
     }
 
     fn fold_commit(&mut self, commit: &Arc<Commit>) -> Result<(), Divergence> {
-        self.state = closer_state::apply(&self.state, commit).map_err(|divergence| Divergence { reason: divergence.to_string() })?;
+        self.state = closer_state::apply(&self.state, commit).map_err(|divergence| Divergence {
+            reason: divergence.to_string(),
+        })?;
         self.committed.insert(commit.delta.delta_id.clone(), commit.version);
         for change in &commit.delta.changes {
             if let Change::RemoveDependency { dependency_id } = change {
                 self.removed.insert(dependency_id.into());
             }
         }
-        self.commits.insert(commit.version, Committed { commit: commit.clone(), receipt: None, receipt_ref: None });
+        self.commits.insert(
+            commit.version,
+            Committed {
+                commit: commit.clone(),
+                receipt: None,
+                receipt_ref: None,
+            },
+        );
         if restricts(commit) {
             self.restrictions_decided = commit.version;
         }
         for (obligation_id, reason) in wakes(commit) {
-            let cause = Cause { event_id: None, match_receipt: None, reentry_id: None, activation_key: None, reason };
+            let cause = Cause {
+                event_id: None,
+                match_receipt: None,
+                reentry_id: None,
+                activation_key: None,
+                reason,
+            };
             self.eligible.entry(obligation_id).or_default().push(cause);
         }
         self.ledger.limit_from(&self.state);
@@ -520,24 +598,41 @@ impl View {
             .actions
             .get(&payload_id)
             .map(|action| action.body.clone())
-            .ok_or_else(|| Divergence { reason: format!("the intent of `{}` cites no action on record", intent.attempt_id) })?;
-        let digest = closer_contracts::canonical::digest_of(&**intent).map_err(|fault| Divergence { reason: fault.to_string() })?;
+            .ok_or_else(|| Divergence {
+                reason: format!("the intent of `{}` cites no action on record", intent.attempt_id),
+            })?;
+        let digest = closer_contracts::canonical::digest_of(&**intent).map_err(|fault| Divergence {
+            reason: fault.to_string(),
+        })?;
         let id = crate::derived_id("intent", intent.attempt_id.as_str());
         let intent_ref = ArtifactRef { id: id.into(), digest };
-        self.unsettled.insert(streams::unsettled(&action.operation, &action.target), intent.attempt_id.clone());
-        let attempt = Attempt { intent: intent.clone(), intent_ref, action, status: AttemptStatus::Intended, outcome: None };
-        self.attempts_of.entry(intent.logical_digest).or_default().push(intent.attempt_id.clone());
+        self.unsettled.insert(
+            streams::unsettled(&action.operation, &action.target),
+            intent.attempt_id.clone(),
+        );
+        let attempt = Attempt {
+            intent: intent.clone(),
+            intent_ref,
+            action,
+            status: AttemptStatus::Intended,
+            outcome: None,
+            told_at: None,
+        };
+        self.attempts_of
+            .entry(intent.logical_digest)
+            .or_default()
+            .push(intent.attempt_id.clone());
         self.attempts.insert(intent.attempt_id.clone(), attempt);
         Ok(())
     }
 
-    fn fold_outcome(&mut self, outcome: &Arc<Outcome>) -> Result<(), Divergence> {
-        let attempt = self
-            .attempts
-            .get_mut(&outcome.attempt_id)
-            .ok_or_else(|| Divergence { reason: format!("the outcome of `{}` has no intent", outcome.attempt_id) })?;
+    fn fold_outcome(&mut self, outcome: &Arc<Outcome>, admitted_at: &Timestamp) -> Result<(), Divergence> {
+        let attempt = self.attempts.get_mut(&outcome.attempt_id).ok_or_else(|| Divergence {
+            reason: format!("the outcome of `{}` has no intent", outcome.attempt_id),
+        })?;
         attempt.status = outcome.status;
         attempt.outcome = Some(outcome.clone());
+        attempt.told_at.get_or_insert_with(|| admitted_at.clone());
         if outcome.status.is_settled() {
             let stream = streams::unsettled(&attempt.action.operation, &attempt.action.target);
             if self.unsettled.get(&stream) == Some(&outcome.attempt_id) {
@@ -581,8 +676,11 @@ impl View {
     }
 
     fn fold_ownership(&mut self, entry: &OwnershipEntry) {
-        let ownership =
-            Ownership { epoch: entry.epoch, owner: entry.owner.clone(), lease_expiry: entry.lease_expiry.clone() };
+        let ownership = Ownership {
+            epoch: entry.epoch,
+            owner: entry.owner.clone(),
+            lease_expiry: entry.lease_expiry.clone(),
+        };
         self.ownership.insert(entry.obligation_id.clone(), ownership);
     }
 
@@ -592,7 +690,10 @@ impl View {
                 if let (Some(reentry), Some(key)) = (&fired.cause.reentry_id, fired.cause.activation_key) {
                     self.activated.insert((reentry.clone(), key));
                 }
-                self.eligible.entry(fired.obligation_id.clone()).or_default().push(fired.cause.clone());
+                self.eligible
+                    .entry(fired.obligation_id.clone())
+                    .or_default()
+                    .push(fired.cause.clone());
             }
             ActivationEntry::Began(began) => {
                 self.eligible.remove(&began.obligation_id);
@@ -613,7 +714,8 @@ impl View {
                     refusals: 0,
                     end: None,
                 };
-                self.under_way.insert(began.obligation_id.clone(), began.episode_id.clone());
+                self.under_way
+                    .insert(began.obligation_id.clone(), began.episode_id.clone());
                 self.episodes.insert(began.episode_id.clone(), Arc::new(episode));
             }
             ActivationEntry::Ended(ended) => {
@@ -632,7 +734,11 @@ impl View {
     pub fn ownership(&self, obligation_id: &ObligationId) -> Option<Ownership> {
         self.ownership.get(obligation_id).cloned().or_else(|| {
             let obligation = self.state.obligation(obligation_id)?;
-            Some(Ownership { epoch: 0, owner: obligation.responsible_owner.clone(), lease_expiry: None })
+            Some(Ownership {
+                epoch: 0,
+                owner: obligation.responsible_owner.clone(),
+                lease_expiry: None,
+            })
         })
     }
 
@@ -653,9 +759,14 @@ pub fn restricts(commit: &Commit) -> bool {
 #[must_use]
 pub fn wakes(commit: &Commit) -> Vec<(ObligationId, closer_contracts::id::Text)> {
     let woken = |derived: &closer_state::DerivedChange| match derived {
-        closer_state::DerivedChange::Reconsider { kind: closer_contracts::item::ItemKind::Obligation, id, premise } => {
-            Some((ObligationId::new(id.as_str()), format!("`{premise}`, which it relies on, was invalidated").into()))
-        }
+        closer_state::DerivedChange::Reconsider {
+            kind: closer_contracts::item::ItemKind::Obligation,
+            id,
+            premise,
+        } => Some((
+            ObligationId::new(id.as_str()),
+            format!("`{premise}`, which it relies on, was invalidated").into(),
+        )),
         closer_state::DerivedChange::Reconsider { .. }
         | closer_state::DerivedChange::Suspend { .. }
         | closer_state::DerivedChange::RevokeDelegate { .. }

@@ -252,7 +252,10 @@ impl Space {
         self.effects.clear();
         self.refused.clear();
         self.sequence = Sequence::new(self.replay()?);
-        self.submit(Input::Recover).map(|_| ())
+        self.submit(Input::Recover {
+            running: std::collections::BTreeSet::new(),
+        })
+        .map(|_| ())
     }
 
     /// The ownership service moves an obligation to another owner under the next epoch, and its record is followed.

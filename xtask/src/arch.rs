@@ -43,6 +43,7 @@ const ARROWS: [(&str, &[&str]); 11] = [
             "store",
             "adapters",
             "actors",
+            "scenarios",
         ],
     ),
     (

@@ -98,9 +98,10 @@ impl Effects {
     fn done(&mut self, call: ActorId, performed: impl FnOnce(Timestamp) -> Performed) {
         if let Some((attempt_id, sent_at)) = self.under_way.remove(&call) {
             let _answer = self.space.ask(Input::Performed {
-                attempt_id,
+                attempt_id: attempt_id.clone(),
                 performed: performed(sent_at),
             });
+            self.space.told(&attempt_id);
         }
         self.tell_drained();
     }

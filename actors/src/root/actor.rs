@@ -10,7 +10,6 @@ use crate::scheduler::{self, Scheduler};
 use crate::semantic::Semantic;
 use crate::service::{Desk, Service};
 use crate::space::Space;
-use closer_protocol::Input;
 use ractor::{Actor, ActorCell, ActorId, ActorProcessingErr, ActorRef, SupervisionEvent};
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -119,6 +118,7 @@ impl Tree {
             return Ok(());
         };
         self.restarts += 1;
+        self.space.gone(actor);
         tracing::error!(?part, %error, restarts = self.restarts, "an actor died");
         let started = match self.restarts <= RESTARTS_MAX {
             true => self.start(myself, part).await,
@@ -138,7 +138,7 @@ impl Tree {
     /// Brings a successor up to what happened while nobody held its place.
     fn resume(&self, part: Part) {
         match part {
-            Part::Semantic | Part::Dispatcher => drop(self.space.ask(Input::Recover)),
+            Part::Semantic | Part::Dispatcher => drop(self.space.ask(self.space.recovery())),
             Part::Scheduler | Part::Matcher => {
                 self.space.directory.scheduler.cast(scheduler::Message::Look);
             }

@@ -46,7 +46,8 @@ impl InFlight {
                             epoch: appended.epoch,
                             restriction_cursor,
                         });
-                    if let Some(appended) = appended {
+                    if let (Some(appended), Some(dispatcher)) = (appended, directory.dispatcher.holder()) {
+                        space.leaves(order.action.attempt_id.clone(), dispatcher);
                         directory
                             .dispatcher
                             .cast(dispatcher::Message::Perform(Box::new(Admitted {

@@ -10,8 +10,8 @@ use closer_contracts::delta::Change;
 use closer_contracts::digest::Digest;
 use closer_contracts::envelope::Body;
 use closer_contracts::id::{
-    ActionId, AttemptId, DecisionId, DeltaId, EpisodeId, EventId, EvidenceId, GrantId, Id, Key, ObligationId, PayloadId, ReentryId, Text,
-    WorkId,
+    ActionId, AttemptId, DecisionId, DeltaId, EpisodeId, EventId, EvidenceId, GrantId, Id, Key, ObligationId,
+    PayloadId, ReentryId, Text, WorkId,
 };
 use closer_contracts::item::Item;
 use closer_contracts::refs::ArtifactRef;
@@ -100,7 +100,10 @@ impl Chain {
     }
 
     const fn located<T>(&self, content: T) -> Located<T> {
-        Located { position: self.position, content }
+        Located {
+            position: self.position,
+            content,
+        }
     }
 
     fn fold_payload(&mut self, payload: &Arc<Payload>) {
@@ -108,7 +111,11 @@ impl Chain {
         match payload.body() {
             Body::Event(body) => drop(self.events.insert(body.event_id.clone(), id.clone())),
             Body::Work(body) => drop(self.works.insert(body.work_id.clone(), id.clone())),
-            Body::Action(body) => drop(self.proposed.entry(body.action_id.clone()).or_insert_with(|| id.clone())),
+            Body::Action(body) => drop(
+                self.proposed
+                    .entry(body.action_id.clone())
+                    .or_insert_with(|| id.clone()),
+            ),
             Body::Evidence(body) => {
                 if let Some(readback) = &body.readback {
                     self.readbacks.insert(readback.attempt_id.clone(), id.clone());
@@ -116,7 +123,11 @@ impl Chain {
                 self.evidence.insert(body.evidence_id.clone(), id.clone());
             }
             Body::Delta(body) => drop(self.deltas.insert(body.delta_id.clone(), id.clone())),
-            Body::Briefcase(body) => self.versions.entry(body.decision_id.clone()).or_default().push(id.clone()),
+            Body::Briefcase(body) => self
+                .versions
+                .entry(body.decision_id.clone())
+                .or_default()
+                .push(id.clone()),
             Body::Obligation(_)
             | Body::Route(_)
             | Body::Result(_)
@@ -129,12 +140,17 @@ impl Chain {
     }
 
     fn fold_artifact(&mut self, artifact: &Arc<ArtifactBody>) {
-        let Ok(bytes) = Entry::Artifact(artifact.clone()).bytes() else { return };
+        let Ok(bytes) = Entry::Artifact(artifact.clone()).bytes() else {
+            return;
+        };
         let digest = Digest::of(&bytes);
         match &**artifact {
             ArtifactBody::CommitReceipt(receipt) => drop(self.receipts.insert(receipt.after_state.version, digest)),
             ArtifactBody::ReconciliationReceipt(receipt) => {
-                self.reconciled.entry(receipt.urgent_commit_ref.digest).or_default().push(digest);
+                self.reconciled
+                    .entry(receipt.urgent_commit_ref.digest)
+                    .or_default()
+                    .push(digest);
             }
             ArtifactBody::MatchReceipt(_) | ArtifactBody::UserDecision(_) | ArtifactBody::RestrictionStatement(_) => {}
             ArtifactBody::DisclosureReceipt(_)
@@ -192,7 +208,10 @@ impl Chain {
 
     /// Whether a payload or receipt is on record under this id, with this digest.
     pub(crate) fn holds(&self, reference: &ArtifactRef) -> bool {
-        let artifact = self.artifacts.get(&reference.digest).is_some_and(|located| located.content.id() == reference.id);
+        let artifact = self
+            .artifacts
+            .get(&reference.digest)
+            .is_some_and(|located| located.content.id() == reference.id);
         artifact || self.cited(reference).is_some()
     }
 
@@ -230,16 +249,28 @@ impl Chain {
     /// The version of a packet that a decision names by the packet's decision id and the version's digest.
     pub(super) fn packet(&self, reference: &ArtifactRef) -> Option<&Located<Arc<Payload>>> {
         let versions = self.versions.get(&DecisionId::new(reference.id.as_str()))?.iter();
-        versions.filter_map(|id| self.payloads.get(id)).find(|located| located.content.content_digest() == reference.digest)
+        versions
+            .filter_map(|id| self.payloads.get(id))
+            .find(|located| located.content.content_digest() == reference.digest)
     }
 
     /// Whether a decision on record cites the version of its packet that was the newest when it was recorded (DEC-58).
     #[must_use]
     pub fn cites_current_packet(&self, decision_ref: &ArtifactRef, packet_ref: &ArtifactRef) -> bool {
-        let Some(decided) = self.artifacts.get(&decision_ref.digest) else { return false };
-        let versions = self.versions.get(&DecisionId::new(packet_ref.id.as_str())).into_iter().flatten();
-        let before = versions.filter_map(|id| self.payloads.get(id)).filter(|located| located.position < decided.position);
-        before.max_by_key(|located| located.position).is_some_and(|newest| newest.content.content_digest() == packet_ref.digest)
+        let Some(decided) = self.artifacts.get(&decision_ref.digest) else {
+            return false;
+        };
+        let versions = self
+            .versions
+            .get(&DecisionId::new(packet_ref.id.as_str()))
+            .into_iter()
+            .flatten();
+        let before = versions
+            .filter_map(|id| self.payloads.get(id))
+            .filter(|located| located.position < decided.position);
+        before
+            .max_by_key(|located| located.position)
+            .is_some_and(|newest| newest.content.content_digest() == packet_ref.digest)
     }
 
     /// The receipt of a version, with its digest and place.
@@ -277,14 +308,19 @@ impl Chain {
 
     /// The newest commit that made an obligation eligible by invalidating what it relies on.
     pub(super) fn invalidation(&self, obligation_id: &ObligationId, reason: &Text) -> Option<&Located<Arc<Commit>>> {
-        let woke = |commit: &Commit| wakes(commit).iter().any(|(id, why)| id == obligation_id && why == reason);
+        let woke = |commit: &Commit| {
+            wakes(commit)
+                .iter()
+                .any(|(id, why)| id == obligation_id && why == reason)
+        };
         self.commits.values().rev().find(|located| woke(&located.content))
     }
 
     /// Whether an action was proposed in the episode: what its delta then follows from is a post-outcome judgment.
     pub(super) fn acted(&self, episode_id: Option<&EpisodeId>) -> bool {
-        self.proposed.values().filter_map(|id| self.payloads.get(id)).any(|located| {
-            episode_id.is_some() && located.content.envelope().episode_id.as_ref() == episode_id
-        })
+        self.proposed
+            .values()
+            .filter_map(|id| self.payloads.get(id))
+            .any(|located| episode_id.is_some() && located.content.envelope().episode_id.as_ref() == episode_id)
     }
 }

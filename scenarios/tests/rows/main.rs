@@ -7,13 +7,19 @@ mod adjudication;
 #[cfg(test)]
 mod commits;
 #[cfg(test)]
+mod confessions;
+#[cfg(test)]
 mod events;
 #[cfg(test)]
 mod intake;
 #[cfg(test)]
+mod limits;
+#[cfg(test)]
 mod people;
 #[cfg(test)]
 mod races;
+#[cfg(test)]
+mod readbacks;
 #[cfg(test)]
 mod support;
 #[cfg(test)]

@@ -278,7 +278,7 @@ fn what_is_supported_is_distilled_into_one_delta_and_the_rest_is_left_out() {
 }
 
 /// A deployment in which settling `o-1` takes one proposition more, so that it stays open.
-fn staying_open() -> Deployment {
+pub(crate) fn staying_open() -> Deployment {
     let mut deployment = Deployment::default();
     for (obligation, _) in &mut deployment.founding.obligations {
         let mut other = obligation.resolution_conditions[0].clone();

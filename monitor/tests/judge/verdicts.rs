@@ -7,14 +7,14 @@ use closer_contracts::canonical::digest_of;
 use closer_contracts::digest::Digest;
 use closer_contracts::id::{ActorId, AttemptId, Key, ObligationId};
 use closer_contracts::item::{
-    Constraint, EffectClass, Identity, IdentityKind, Item, Mechanism, OperationEntry, ParameterBound,
-    ParameterRule, ParameterType, RepeatSafety, Standing, Verification,
+    Constraint, EffectClass, Identity, IdentityKind, Item, Mechanism, OperationEntry, ParameterBound, ParameterRule,
+    ParameterType, RepeatSafety, Standing, Verification,
 };
 use closer_contracts::profile::Profile;
 use closer_contracts::record::{Cursor, Epoch};
 use closer_contracts::refs::{
-    ActorRef, Amounts, ArtifactRef, AuthenticatedIssuer, EvidenceSnapshot, Plain, ProducerRole, Scope, StateRef, SubjectType,
-    Target, TargetPattern, TypedRef, VersionedRef,
+    ActorRef, Amounts, ArtifactRef, AuthenticatedIssuer, EvidenceSnapshot, Plain, ProducerRole, Scope, StateRef,
+    SubjectType, Target, TargetPattern, TypedRef, VersionedRef,
 };
 use closer_contracts::refusal::{Denial, RefusalCode as Code, foremost};
 use closer_contracts::shows;
@@ -34,7 +34,11 @@ fn at(text: &str) -> Timestamp {
 }
 
 fn target(account: &str) -> Target {
-    Target { r#type: "plan".into(), account: account.into(), address: "service-a".into() }
+    Target {
+        r#type: "plan".into(),
+        account: account.into(),
+        address: "service-a".into(),
+    }
 }
 
 /// Everything a situation is made of, owned, so that one part at a time can be changed.
@@ -93,16 +97,30 @@ fn operation(id: &str, effect_class: EffectClass) -> OperationEntry {
         capability: "plans".into(),
         effect_class,
         parameters: vec![
-            ParameterRule { name: "plan".into(), r#type: ParameterType::Text, optional: false },
-            ParameterRule { name: "seats".into(), r#type: ParameterType::Integer, optional: true },
+            ParameterRule {
+                name: "plan".into(),
+                r#type: ParameterType::Text,
+                optional: false,
+            },
+            ParameterRule {
+                name: "seats".into(),
+                r#type: ParameterType::Integer,
+                optional: true,
+            },
         ],
         identifying_parameters: vec!["plan".into()],
         target_type: "plan".into(),
-        readback_method: VersionedRef { id: "plan.read".into(), version: 1 },
+        readback_method: VersionedRef {
+            id: "plan.read".into(),
+            version: 1,
+        },
         repeat_safety: RepeatSafety::NotRepeatSafe,
         settle_time_ms: 1000,
         cancellable: false,
-        worst_case: Amounts { calls: Some(2), ..Amounts::default() },
+        worst_case: Amounts {
+            calls: Some(2),
+            ..Amounts::default()
+        },
         contract,
         contract_digest,
         verification: Verification {
@@ -122,7 +140,10 @@ fn grant() -> Grant {
         grant_id: "grant-1".into(),
         authenticated_issuer: AuthenticatedIssuer {
             identity: "user".into(),
-            auth_ref: ArtifactRef { id: "auth-1".into(), digest: Digest::of(b"auth") },
+            auth_ref: ArtifactRef {
+                id: "auth-1".into(),
+                digest: Digest::of(b"auth"),
+            },
         },
         allowed_operations: vec!["plan.change".into()],
         targets: vec![TargetPattern::exactly(&target("account-1"))],
@@ -136,7 +157,10 @@ fn grant() -> Grant {
         resource_bounds: Amounts::default(),
         expiry: at("2026-01-31T00:00:00Z"),
         delegability: Delegability::None,
-        revocation: Revocation { may_revoke: vec!["user".into()], revoked_by: None },
+        revocation: Revocation {
+            may_revoke: vec!["user".into()],
+            revoked_by: None,
+        },
     }
 }
 
@@ -145,7 +169,11 @@ fn action() -> Action {
         action_id: "action-1".into(),
         operation: "plan.change".into(),
         target: target("account-1"),
-        parameters: [("plan".into(), Plain(json!("basic"))), ("seats".into(), Plain(json!(5)))].into(),
+        parameters: [
+            ("plan".into(), Plain(json!("basic"))),
+            ("seats".into(), Plain(json!(5))),
+        ]
+        .into(),
         expected_postcondition: Postcondition {
             id: "p-plan".into(),
             expectations: vec![Expectation {
@@ -171,12 +199,22 @@ fn adjudication(action: &Action, phase: Phase, disposition: Disposition) -> Adju
     Adjudication {
         adjudication_id: "adj-1".into(),
         phase,
-        subject: TypedRef { id: (&action.action_id).into(), digest: action.logical_digest, r#type: SubjectType::Action },
+        subject: TypedRef {
+            id: (&action.action_id).into(),
+            digest: action.logical_digest,
+            r#type: SubjectType::Action,
+        },
         evidence_snapshot: EvidenceSnapshot::of(vec![]).expect("a snapshot"),
         readback_refs: vec![],
-        governing_basis: StateRef { version: 0, digest: Digest::of(b"") },
+        governing_basis: StateRef {
+            version: 0,
+            digest: Digest::of(b""),
+        },
         role_positions: vec![],
-        decision_rule_ref: VersionedRef { id: "rule-1".into(), version: 1 },
+        decision_rule_ref: VersionedRef {
+            id: "rule-1".into(),
+            version: 1,
+        },
         dissent: vec![],
         unresolved: vec![],
         disposition,
@@ -200,14 +238,21 @@ impl Fixture {
             operation: Some(operation("plan.change", EffectClass::ExternalReversible)),
             grant: Some(grant()),
             constraints: vec![],
-            producer: ActorRef { actor_id: "closer.planner".into(), role: ProducerRole::Planner },
+            producer: ActorRef {
+                actor_id: "closer.planner".into(),
+                role: ProducerRole::Planner,
+            },
             proposer: "worker".into(),
             obligation: "o-1".into(),
             adjudication: Some(adjudication(&action, Phase::PreAction, Disposition::Justified)),
             assessed: Some(action.clone()),
             action,
             moved: vec![],
-            ownership: Ownership { epoch: 4, owner: "worker".into(), lease_expiry: None },
+            ownership: Ownership {
+                epoch: 4,
+                owner: "worker".into(),
+                lease_expiry: None,
+            },
             key: KeyStanding::Unused,
             attempt: AttemptStanding::First,
             disclosure: DisclosureStanding::Released,
@@ -232,10 +277,10 @@ impl Fixture {
             proposer: &self.proposer,
             obligation_id: &self.obligation,
             action: &self.action,
-            offered: self
-                .adjudication
-                .as_ref()
-                .map(|adjudication| Offered { adjudication, assessed: self.assessed.as_ref() }),
+            offered: self.adjudication.as_ref().map(|adjudication| Offered {
+                adjudication,
+                assessed: self.assessed.as_ref(),
+            }),
             moved: &self.moved,
             ownership: &self.ownership,
             key: self.key.clone(),
@@ -291,7 +336,9 @@ fn only(denials: &[Denial], code: Code, offending: &str) {
 #[test]
 fn an_action_that_nothing_speaks_against_is_admitted() {
     shows!("CP-10.2-01"; by "monitor.producer_current");
-    let Verdict::Admitted(admission) = Fixture::new().verdict() else { panic!("refused") };
+    let Verdict::Admitted(admission) = Fixture::new().verdict() else {
+        panic!("refused")
+    };
     assert_eq!(admission.effect_class(), EffectClass::ExternalReversible);
     assert_eq!(admission.worst_case().calls, Some(2));
     assert_eq!(admission.valid_until(), &at(NOW).plus_ms(30_000));
@@ -305,35 +352,71 @@ fn the_producer_is_a_current_planner_and_nothing_else_is_told() {
         f.grant = None;
     });
     only(&unknown, Code::Unauthenticated, "somebody");
-    only(&denials(|f| f.producer.role = ProducerRole::Participant), Code::Unauthenticated, "closer.planner");
-    only(&denials(|f| f.identities[0].standing = Standing::Suspended), Code::Unauthenticated, "closer.planner");
-    only(&denials(|f| f.identities[0].revoked_at = Some(at(NOW))), Code::Unauthenticated, "closer.planner");
+    only(
+        &denials(|f| f.producer.role = ProducerRole::Participant),
+        Code::Unauthenticated,
+        "closer.planner",
+    );
+    only(
+        &denials(|f| f.identities[0].standing = Standing::Suspended),
+        Code::Unauthenticated,
+        "closer.planner",
+    );
+    only(
+        &denials(|f| f.identities[0].revoked_at = Some(at(NOW))),
+        Code::Unauthenticated,
+        "closer.planner",
+    );
 }
 
 #[test]
 fn an_operation_that_is_not_registered_is_refused_whatever_the_grant() {
     shows!("CP-3.3-01"; by "monitor.operation_unregistered");
     assert_eq!(codes(&denials(|f| f.operation = None)), [Code::UnregisteredOperation]);
-    assert_eq!(codes(&denials(|f| f.operation.as_mut().unwrap().standing = Standing::Retracted)), [Code::UnregisteredOperation]);
+    assert_eq!(
+        codes(&denials(
+            |f| f.operation.as_mut().unwrap().standing = Standing::Retracted
+        )),
+        [Code::UnregisteredOperation]
+    );
 }
 
 #[test]
 fn an_expired_registry_entry_is_not_used() {
     shows!("CP-12-11", "CP-3.3-04", "CP-10.2-08"; by "monitor.registry_expired");
-    only(&denials(|f| f.now = at("2026-02-01T00:00:00Z")).into_iter().filter(|d| d.code != Code::GrantExpired).collect::<Vec<_>>(), Code::RegistryExpired, "plan.change");
+    only(
+        &denials(|f| f.now = at("2026-02-01T00:00:00Z"))
+            .into_iter()
+            .filter(|d| d.code != Code::GrantExpired)
+            .collect::<Vec<_>>(),
+        Code::RegistryExpired,
+        "plan.change",
+    );
 }
 
 #[test]
 fn a_contract_other_than_the_verified_one_is_refused() {
     shows!("CP-12-09", "CP-C4-03", "CP-C4-04"; by "monitor.contract_unpinned");
-    only(&denials(|f| f.operation.as_mut().unwrap().verification.contract_digest = Digest::of(b"other")), Code::ContractIncompatible, "plan.change");
-    only(&denials(|f| f.operation.as_mut().unwrap().verification.version = 2), Code::ContractIncompatible, "plan.change");
+    only(
+        &denials(|f| f.operation.as_mut().unwrap().verification.contract_digest = Digest::of(b"other")),
+        Code::ContractIncompatible,
+        "plan.change",
+    );
+    only(
+        &denials(|f| f.operation.as_mut().unwrap().verification.version = 2),
+        Code::ContractIncompatible,
+        "plan.change",
+    );
 }
 
 #[test]
 fn an_actor_uses_only_capabilities_it_has_declared() {
     shows!("CP-0-04", "CP-12-06"; by "monitor.capability_undeclared");
-    only(&denials(|f| f.identities[1].capabilities = vec!["probes".into()]), Code::CapabilityUndeclared, "plans");
+    only(
+        &denials(|f| f.identities[1].capabilities = vec!["probes".into()]),
+        Code::CapabilityUndeclared,
+        "plans",
+    );
 }
 
 #[test]
@@ -353,7 +436,11 @@ fn another_target_than_the_assessed_one_is_refused() {
     shows!("CP-4.2-05", "CP-C7-11"; by "monitor.target_differs");
     let fixture = Fixture::new().with_content(|action| action.target = target("account-2"));
     let found = refused(&fixture);
-    assert_eq!(foremost(&found).map(|denial| denial.code), Some(Code::TargetMismatch), "{found:?}");
+    assert_eq!(
+        foremost(&found).map(|denial| denial.code),
+        Some(Code::TargetMismatch),
+        "{found:?}"
+    );
 }
 
 #[test]
@@ -366,7 +453,8 @@ fn a_changed_parameter_is_not_covered_by_the_assessment() {
 #[test]
 fn parameters_follow_the_operations_own_rules() {
     shows!("CP-B-21"; by "monitor.parameter_misfit");
-    let other = Fixture::new().with_content(|action| drop(action.parameters.insert("colour".into(), Plain(json!("red")))));
+    let other =
+        Fixture::new().with_content(|action| drop(action.parameters.insert("colour".into(), Plain(json!("red")))));
     only(&refused(&other.assessed_anew()), Code::SchemaInvalid, "colour");
     let mistyped = Fixture::new().with_content(|action| drop(action.parameters.insert("plan".into(), Plain(json!(1)))));
     only(&refused(&mistyped.assessed_anew()), Code::SchemaInvalid, "plan");
@@ -383,33 +471,50 @@ fn without_a_grant_no_agreement_confidence_or_goal_permits_anything() {
 #[test]
 fn a_grant_for_reading_does_not_permit_changing() {
     shows!("CP-1-02", "CP-1-01", "CP-C7-16"; by "monitor.operation_not_granted");
-    only(&denials(|f| f.grant.as_mut().unwrap().allowed_operations = vec!["plan.read".into()]), Code::MissingAuthority, "grant-1");
+    only(
+        &denials(|f| f.grant.as_mut().unwrap().allowed_operations = vec!["plan.read".into()]),
+        Code::MissingAuthority,
+        "grant-1",
+    );
 }
 
 #[test]
 fn a_target_beyond_the_grant_is_out_of_bounds() {
     shows!("CP-C14-15"; by "monitor.target_not_granted");
-    only(&denials(|f| f.grant.as_mut().unwrap().targets = vec![TargetPattern::exactly(&target("account-9"))]), Code::OutOfBounds, "grant-1");
+    only(
+        &denials(|f| f.grant.as_mut().unwrap().targets = vec![TargetPattern::exactly(&target("account-9"))]),
+        Code::OutOfBounds,
+        "grant-1",
+    );
 }
 
 #[test]
 fn a_parameter_beyond_the_grant_is_out_of_bounds() {
     shows!("CP-C7-12", "CP-9-06"; by "monitor.parameter_beyond_grant");
     for seats in [json!(0), json!(11), json!("5")] {
-        let beyond = Fixture::new().with_content(|action| drop(action.parameters.insert("seats".into(), Plain(seats.clone()))));
+        let beyond =
+            Fixture::new().with_content(|action| drop(action.parameters.insert("seats".into(), Plain(seats.clone()))));
         let found = refused(&beyond.assessed_anew());
         assert!(codes(&found).contains(&Code::OutOfBounds), "{seats}: {found:?}");
     }
     for seats in [1, 10] {
-        let within = Fixture::new().with_content(|action| drop(action.parameters.insert("seats".into(), Plain(json!(seats)))));
-        assert!(matches!(within.assessed_anew().verdict(), Verdict::Admitted(_)), "{seats}");
+        let within =
+            Fixture::new().with_content(|action| drop(action.parameters.insert("seats".into(), Plain(json!(seats)))));
+        assert!(
+            matches!(within.assessed_anew().verdict(), Verdict::Admitted(_)),
+            "{seats}"
+        );
     }
 }
 
 #[test]
 fn an_expired_grant_permits_nothing() {
     shows!("CP-7.3-19"; by "monitor.grant_expired");
-    only(&denials(|f| f.grant.as_mut().unwrap().expiry = at(NOW)), Code::GrantExpired, "grant-1");
+    only(
+        &denials(|f| f.grant.as_mut().unwrap().expiry = at(NOW)),
+        Code::GrantExpired,
+        "grant-1",
+    );
 }
 
 #[test]
@@ -431,9 +536,20 @@ fn a_constraint_in_force_holds_though_the_slice_did_not_show_it() {
         at_most: Some(4),
         one_of: None,
     };
-    only(&denials(|f| f.constraints = vec![constraint(vec![four.clone()])]), Code::Restricted, "constraint-1");
-    only(&denials(|f| f.constraints = vec![constraint(vec![])]), Code::Restricted, "constraint-1");
-    let five = ParameterBound { at_most: Some(5), ..four };
+    only(
+        &denials(|f| f.constraints = vec![constraint(vec![four.clone()])]),
+        Code::Restricted,
+        "constraint-1",
+    );
+    only(
+        &denials(|f| f.constraints = vec![constraint(vec![])]),
+        Code::Restricted,
+        "constraint-1",
+    );
+    let five = ParameterBound {
+        at_most: Some(5),
+        ..four
+    };
     let mut within = Fixture::new();
     within.constraints = vec![constraint(vec![five])];
     assert!(matches!(within.verdict(), Verdict::Admitted(_)));
@@ -442,29 +558,48 @@ fn a_constraint_in_force_holds_though_the_slice_did_not_show_it() {
 #[test]
 fn the_registry_version_is_the_one_assessed() {
     shows!("CP-C7-13"; by "monitor.registry_version_moved");
-    let moved = Fixture::new().with_content(|action| action.registry_version = 2).assessed_anew();
+    let moved = Fixture::new()
+        .with_content(|action| action.registry_version = 2)
+        .assessed_anew();
     only(&refused(&moved), Code::StaleVersion, "plan.change");
 }
 
 #[test]
 fn an_action_does_not_name_a_state_that_is_not_accepted() {
     shows!("CP-B-19"; by "monitor.semantic_version_ahead");
-    let ahead = Fixture::new().with_content(|action| action.relevant_semantic_version = 7).assessed_anew();
+    let ahead = Fixture::new()
+        .with_content(|action| action.relevant_semantic_version = 7)
+        .assessed_anew();
     only(&refused(&ahead), Code::StaleVersion, "7");
 }
 
 #[test]
 fn a_relied_on_fact_that_moved_is_named() {
     shows!("CP-4.2-08", "CP-C9-03"; by "monitor.read_set_moved");
-    let moved = MovedFact { fact: "proposition:p-export".into(), change: "it has changed".into() };
-    only(&denials(|f| f.moved = vec![moved]), Code::StaleVersion, "proposition:p-export");
+    let moved = MovedFact {
+        fact: "proposition:p-export".into(),
+        change: "it has changed".into(),
+    };
+    only(
+        &denials(|f| f.moved = vec![moved]),
+        Code::StaleVersion,
+        "proposition:p-export",
+    );
 }
 
 #[test]
 fn content_without_a_pre_action_adjudication_is_unassessed() {
     shows!("CP-6.4-06", "CP-C15-04", "CP-C7-08"; by "monitor.not_justified");
-    only(&denials(|f| f.adjudication = None), Code::Unassessed, &action().logical_digest.to_string());
-    for disposition in [Disposition::NotJustified, Disposition::Insufficient, Disposition::Deferred] {
+    only(
+        &denials(|f| f.adjudication = None),
+        Code::Unassessed,
+        &action().logical_digest.to_string(),
+    );
+    for disposition in [
+        Disposition::NotJustified,
+        Disposition::Insufficient,
+        Disposition::Deferred,
+    ] {
         let found = denials(|f| f.adjudication.as_mut().unwrap().disposition = disposition);
         only(&found, Code::Unassessed, "adj-1");
     }
@@ -473,7 +608,10 @@ fn content_without_a_pre_action_adjudication_is_unassessed() {
 #[test]
 fn an_adjudication_of_another_phase_admits_nothing() {
     shows!("CP-4.2-12", "CP-C9-04"; by "monitor.wrong_phase");
-    for (phase, disposition) in [(Phase::PostOutcome, Disposition::Established), (Phase::SemanticCommit, Disposition::Endorsed)] {
+    for (phase, disposition) in [
+        (Phase::PostOutcome, Disposition::Established),
+        (Phase::SemanticCommit, Disposition::Endorsed),
+    ] {
         let found = denials(|f| f.adjudication = Some(adjudication(&f.action, phase, disposition)));
         only(&found, Code::WrongPhase, "adj-1");
     }
@@ -491,13 +629,21 @@ fn only_the_current_epoch_dispatches() {
 #[test]
 fn an_expired_lease_is_fenced() {
     shows!("CP-C12-08"; by "monitor.lease_expired");
-    only(&denials(|f| f.ownership.lease_expiry = Some(at(NOW))), Code::LeaseExpired, "o-1");
+    only(
+        &denials(|f| f.ownership.lease_expiry = Some(at(NOW))),
+        Code::LeaseExpired,
+        "o-1",
+    );
 }
 
 #[test]
 fn a_key_that_stands_for_other_content_is_refused_even_if_newly_assessed() {
     shows!("CP-6.4-07", "CP-8.2-05"; by "monitor.key_stands_for_other_content");
-    only(&denials(|f| f.key = KeyStanding::StandsFor(Digest::of(b"other"))), Code::KeyReuseChangedContent, "key-1");
+    only(
+        &denials(|f| f.key = KeyStanding::StandsFor(Digest::of(b"other"))),
+        Code::KeyReuseChangedContent,
+        "key-1",
+    );
     let mut same = Fixture::new();
     same.key = KeyStanding::StandsFor(same.action.logical_digest);
     assert!(matches!(same.verdict(), Verdict::Admitted(_)));
@@ -506,13 +652,21 @@ fn a_key_that_stands_for_other_content_is_refused_even_if_newly_assessed() {
 #[test]
 fn an_unsettled_effect_blocks_the_operation_and_target() {
     shows!("CP-C7-09", "CP-8.2-10", "CP-8.2-11"; by "monitor.attempt_refused");
-    only(&denials(|f| f.attempt = AttemptStanding::Unsettled(AttemptId::from("attempt-0"))), Code::OutcomeUnknown, "attempt-0");
+    only(
+        &denials(|f| f.attempt = AttemptStanding::Unsettled(AttemptId::from("attempt-0"))),
+        Code::OutcomeUnknown,
+        "attempt-0",
+    );
 }
 
 #[test]
 fn repetition_needs_a_repeat_safe_operation() {
     shows!("CP-8.2-03"; by "monitor.repeat_safe");
-    only(&denials(|f| f.attempt = AttemptStanding::Again), Code::NotRepeatSafe, "plan.change");
+    only(
+        &denials(|f| f.attempt = AttemptStanding::Again),
+        Code::NotRepeatSafe,
+        "plan.change",
+    );
     let mut safe = Fixture::new();
     safe.attempt = AttemptStanding::Again;
     safe.operation.as_mut().unwrap().repeat_safety = RepeatSafety::RepeatSafe;
@@ -522,32 +676,56 @@ fn repetition_needs_a_repeat_safe_operation() {
 #[test]
 fn an_attempt_is_made_once_and_a_confirmed_effect_never_again() {
     shows!("CP-8.2-06"; by "monitor.attempt_refused");
-    only(&denials(|f| f.attempt = AttemptStanding::Reused), Code::Duplicate, "attempt-1");
-    only(&denials(|f| f.attempt = AttemptStanding::Done(AttemptId::from("attempt-0"))), Code::Duplicate, "attempt-0");
+    only(
+        &denials(|f| f.attempt = AttemptStanding::Reused),
+        Code::Duplicate,
+        "attempt-1",
+    );
+    only(
+        &denials(|f| f.attempt = AttemptStanding::Done(AttemptId::from("attempt-0"))),
+        Code::Duplicate,
+        "attempt-0",
+    );
 }
 
 #[test]
 fn permission_to_act_is_not_permission_to_release() {
     shows!("CP-6.5-03"; by "monitor.inputs_not_released");
-    only(&denials(|f| f.disclosure = DisclosureStanding::Denied("item-1".into())), Code::DisclosureDenied, "item-1");
+    only(
+        &denials(|f| f.disclosure = DisclosureStanding::Denied("item-1".into())),
+        Code::DisclosureDenied,
+        "item-1",
+    );
 }
 
 #[test]
 fn the_whole_units_worst_case_fits_or_it_is_refused() {
     shows!("CP-4.2-09", "CP-C7-14"; by "monitor.budget_exceeded");
-    only(&denials(|f| f.reservation = Reservation::Exceeds("budget.o-1: calls".into())), Code::BudgetExceeded, "budget.o-1: calls");
+    only(
+        &denials(|f| f.reservation = Reservation::Exceeds("budget.o-1: calls".into())),
+        Code::BudgetExceeded,
+        "budget.o-1: calls",
+    );
 }
 
 #[test]
 fn a_route_without_a_worst_case_is_not_admitted_under_a_hard_cap() {
     shows!("CP-8.3-11"; by "monitor.route_uncapped");
-    only(&denials(|f| f.reservation = Reservation::Uncapped("tokens".into())), Code::UncappedRoute, "tokens");
+    only(
+        &denials(|f| f.reservation = Reservation::Uncapped("tokens".into())),
+        Code::UncappedRoute,
+        "tokens",
+    );
 }
 
 #[test]
 fn a_clock_in_doubt_permits_nothing() {
     shows!("CP-C11-09"; by "monitor.clock_unreliable");
-    only(&denials(|f| f.clock = ClockStanding::Unreliable), Code::ClockUnreliable, "clock");
+    only(
+        &denials(|f| f.clock = ClockStanding::Unreliable),
+        Code::ClockUnreliable,
+        "clock",
+    );
 }
 
 #[test]
@@ -556,7 +734,10 @@ fn every_failing_check_is_listed_and_the_caller_is_told_the_foremost() {
     let found = denials(|f| {
         f.grant.as_mut().unwrap().expiry = at(NOW);
         f.ownership.epoch = 9;
-        f.moved = vec![MovedFact { fact: "claim:c-1".into(), change: "it was suspended".into() }];
+        f.moved = vec![MovedFact {
+            fact: "claim:c-1".into(),
+            change: "it was suspended".into(),
+        }];
     });
     let mut listed = codes(&found);
     listed.sort();
@@ -574,18 +755,28 @@ fn judging_twice_gives_one_verdict() {
 }
 
 fn permit(valid_from: &Fixture, appended: Appended) -> Permit {
-    let Verdict::Admitted(admission) = valid_from.verdict() else { panic!("refused") };
+    let Verdict::Admitted(admission) = valid_from.verdict() else {
+        panic!("refused")
+    };
     release(admission, appended)
 }
 
-const APPENDED: Appended = Appended { record: Cursor(9), epoch: Epoch(2), restriction_cursor: 5 };
+const APPENDED: Appended = Appended {
+    record: Cursor(9),
+    epoch: Epoch(2),
+    restriction_cursor: 5,
+};
 
 #[test]
 fn a_restriction_decided_after_the_intent_stops_the_sending() {
     shows!("CP-7.2-17"; by "monitor.restricted_since");
     let now = at(NOW);
     let permit = permit(&Fixture::new(), APPENDED);
-    let last = LastCheck { now: &now, restriction_cursor: 6, epoch: Epoch(2) };
+    let last = LastCheck {
+        now: &now,
+        restriction_cursor: 6,
+        epoch: Epoch(2),
+    };
     assert_eq!(permit.check(last).err(), Some(NotSent::Restricted));
 }
 
@@ -593,11 +784,29 @@ fn a_restriction_decided_after_the_intent_stops_the_sending() {
 fn a_permit_ends_with_its_time_and_its_epoch() {
     shows!("CP-8.3-17"; by "monitor.permit_expired");
     let late = at(NOW).plus_ms(30_000);
-    let last = LastCheck { now: &late, restriction_cursor: 5, epoch: Epoch(2) };
-    assert_eq!(permit(&Fixture::new(), APPENDED).check(last).err(), Some(NotSent::Expired));
+    let last = LastCheck {
+        now: &late,
+        restriction_cursor: 5,
+        epoch: Epoch(2),
+    };
+    assert_eq!(
+        permit(&Fixture::new(), APPENDED).check(last).err(),
+        Some(NotSent::Expired)
+    );
     let now = at(NOW);
-    let last = LastCheck { now: &now, restriction_cursor: 5, epoch: Epoch(3) };
-    assert_eq!(permit(&Fixture::new(), APPENDED).check(last).err(), Some(NotSent::Fenced));
-    let last = LastCheck { now: &now, restriction_cursor: 5, epoch: Epoch(2) };
+    let last = LastCheck {
+        now: &now,
+        restriction_cursor: 5,
+        epoch: Epoch(3),
+    };
+    assert_eq!(
+        permit(&Fixture::new(), APPENDED).check(last).err(),
+        Some(NotSent::Fenced)
+    );
+    let last = LastCheck {
+        now: &now,
+        restriction_cursor: 5,
+        epoch: Epoch(2),
+    };
     assert!(permit(&Fixture::new(), APPENDED).check(last).is_ok());
 }

@@ -1,0 +1,4 @@
+//! What the monitor says, case by case.
+
+#[cfg(test)]
+mod verdicts;
