@@ -47,23 +47,15 @@ pub fn main() -> Exit {
 fn trace_to_stderr() {
     let filter = tracing_subscriber::EnvFilter::try_from_env("CLOSER_LOG");
     let filter = filter.unwrap_or_else(|_| tracing_subscriber::EnvFilter::new("warn,sled=error"));
-    let subscriber = tracing_subscriber::fmt()
-        .with_env_filter(filter)
-        .with_writer(std::io::stderr)
-        .without_time()
-        .finish();
+    let subscriber =
+        tracing_subscriber::fmt().with_env_filter(filter).with_writer(std::io::stderr).without_time().finish();
     if tracing::subscriber::set_global_default(subscriber).is_err() {
         tracing::debug!("somebody listens already");
     }
 }
 
 async fn perform(arguments: Arguments, talk: Talk) -> Exit {
-    let Arguments {
-        directory,
-        identity,
-        verb,
-        ..
-    } = arguments;
+    let Arguments { directory, identity, verb, .. } = arguments;
     let done = match verb {
         Verb::Init { directory } => init::init(&directory, talk).await,
         Verb::Run(run) => run::run(&run, talk).await,

@@ -200,10 +200,9 @@ fn participants(
         let identity: ActorId = source.typed(&format!("{field}.identity"), identity)?;
         let config = source.typed(&field, Value::Object(entry))?;
         if participants.insert(identity.clone(), config).is_some() {
-            return Err(source.misfit(
-                format!("{field}.identity"),
-                format!("`{identity}` does the work of two entries"),
-            ));
+            return Err(
+                source.misfit(format!("{field}.identity"), format!("`{identity}` does the work of two entries"))
+            );
         }
     }
     Ok(participants)

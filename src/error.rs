@@ -50,9 +50,6 @@ pub enum Error {
 impl Error {
     /// Wraps a system error with what was being done.
     pub fn io(what: impl Into<String>) -> impl FnOnce(std::io::Error) -> Self {
-        move |source| Self::Io {
-            what: what.into(),
-            source,
-        }
+        move |source| Self::Io { what: what.into(), source }
     }
 }

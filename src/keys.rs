@@ -15,10 +15,7 @@ pub fn id_of(public_key: &str) -> Result<KeyId, String> {
     let mut bytes = [0_u8; 32];
     for (index, byte) in bytes.iter_mut().enumerate() {
         let digits = public_key.get(2 * index..2 * index + 2).ok_or_else(malformed)?;
-        if digits
-            .bytes()
-            .any(|digit| !digit.is_ascii_digit() && !(b'a'..=b'f').contains(&digit))
-        {
+        if digits.bytes().any(|digit| !digit.is_ascii_digit() && !(b'a'..=b'f').contains(&digit)) {
             return Err(malformed());
         }
         *byte = u8::from_str_radix(digits, 16).map_err(|_| malformed())?;

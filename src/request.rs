@@ -205,12 +205,7 @@ pub struct Answer {
 
 impl Answer {
     pub(crate) const fn new(outcome: Outcome, data: Value, text: Vec<String>) -> Self {
-        Self {
-            outcome,
-            code: None,
-            data,
-            text,
-        }
+        Self { outcome, code: None, data, text }
     }
 
     pub(crate) fn done(data: Value, text: Vec<String>) -> Self {
@@ -253,11 +248,7 @@ impl Answer {
             return Self::done(json!({}), Vec::new());
         };
         let line = |denial: &Denial| {
-            let offending = denial
-                .offending
-                .as_ref()
-                .map(|offending| format!(" ({offending})"))
-                .unwrap_or_default();
+            let offending = denial.offending.as_ref().map(|offending| format!(" ({offending})")).unwrap_or_default();
             format!("refused: {}: {}{offending}", denial.code.as_str(), denial.reason)
         };
         let told = |denial: &Denial| {
@@ -282,9 +273,8 @@ impl Answer {
     pub(crate) fn replied(reply: &Reply, what: &str) -> Self {
         match reply {
             Reply::Recorded(references) => {
-                let lines = references
-                    .iter()
-                    .map(|reference| format!("{} {}", reference.id, words::short(&reference.digest)));
+                let lines =
+                    references.iter().map(|reference| format!("{} {}", reference.id, words::short(&reference.digest)));
                 let text = std::iter::once(what.to_owned()).chain(lines).collect();
                 Self::done(json!({ "recorded": references }), text)
             }
@@ -313,11 +303,9 @@ pub async fn answer(space: &dyn Space, identity: &ActorId, request: Request) -> 
         Request::BenchShow { decision_id } => Ok(bench::show(&space.view(), &decision_id)),
         Request::BenchDecide { decision_id, option } => bench::decide(space, identity, &decision_id, &option).await,
         Request::EventSend(draft) => act::send(space, identity, draft).await,
-        Request::PayloadSend {
-            payload,
-            key_id,
-            signature,
-        } => act::hand_in(space, &payload, key_id.zip(signature)).await,
+        Request::PayloadSend { payload, key_id, signature } => {
+            act::hand_in(space, &payload, key_id.zip(signature)).await
+        }
         Request::Restrict(draft) => act::restrict(space, draft).await,
         Request::ReceiptShow { receipt } => Ok(record::receipt(&space.view(), &receipt)),
         Request::Verify => {
@@ -329,11 +317,9 @@ pub async fn answer(space: &dyn Space, identity: &ActorId, request: Request) -> 
             tokio::task::block_in_place(|| backup(space, identity, &destination, &mut |_| {}))
         }
         Request::KeysList => Ok(keys::list(&space.view())),
-        Request::KeysRotate {
-            identity: whose,
-            public_key,
-            signing_scope,
-        } => keys::rotate(space, identity, &whose, &public_key, signing_scope).await,
+        Request::KeysRotate { identity: whose, public_key, signing_scope } => {
+            keys::rotate(space, identity, &whose, &public_key, signing_scope).await
+        }
         Request::KeysRevoke { key_id, compromised } => keys::revoke(space, identity, &key_id, compromised).await,
     }
 }
@@ -344,9 +330,7 @@ pub use record::{backup, rebuild, verify};
 /// The identity that whoever runs this process speaks for unless told otherwise: the user.
 #[must_use]
 pub fn default_identity(view: &View) -> ActorId {
-    view.state
-        .profile()
-        .map_or_else(|| ActorId::from("nobody"), |profile| profile.user.clone())
+    view.state.profile().map_or_else(|| ActorId::from("nobody"), |profile| profile.user.clone())
 }
 
 /// A face speaks for people and for what observes on their behalf, never for the runtime's services or a participant.
@@ -362,12 +346,8 @@ fn not_to_be_spoken_for(view: &View, identity: &ActorId) -> Option<Answer> {
     let denial = || {
         let reason =
             "nobody speaks for this identity from here: it is not registered, or it is a service or participant";
-        Denial::new(
-            RefusalCode::Unauthenticated,
-            closer_contracts::refusal::CheckKind::Authentication,
-            reason,
-        )
-        .of(identity)
+        Denial::new(RefusalCode::Unauthenticated, closer_contracts::refusal::CheckKind::Authentication, reason)
+            .of(identity)
     };
     (!allowed).then(|| Answer::refused(&[denial()]))
 }

@@ -44,9 +44,6 @@ impl Place {
             return Ok(Self { path, _folder: None });
         }
         let folder: std::os::fd::OwnedFd = std::fs::File::open(store)?.into();
-        Ok(Self {
-            path: PathBuf::from(format!("/proc/self/fd/{}/{NAME}", folder.as_raw_fd())),
-            _folder: Some(folder),
-        })
+        Ok(Self { path: PathBuf::from(format!("/proc/self/fd/{}/{NAME}", folder.as_raw_fd())), _folder: Some(folder) })
     }
 }

@@ -53,11 +53,7 @@ pub fn is_founded(store: &Path) -> bool {
 fn private_folder(store: &Path) -> Result<(), Error> {
     use std::os::unix::fs::DirBuilderExt;
     let folder = format!("creating {}", store.display());
-    std::fs::DirBuilder::new()
-        .recursive(true)
-        .mode(0o700)
-        .create(store)
-        .map_err(Error::io(folder))
+    std::fs::DirBuilder::new().recursive(true).mode(0o700).create(store).map_err(Error::io(folder))
 }
 
 /// A running space with everything that belongs to it.
@@ -83,10 +79,7 @@ impl Live {
     /// What could not be started; `Locked` where another process runs it.
     pub async fn start(deployment: &Deployment) -> Result<Self, Error> {
         let log = Arc::new(Log::open(&deployment.store, None)?);
-        let companions = deployment
-            .companions
-            .iter()
-            .map(|companion| companion.start(&deployment.directory));
+        let companions = deployment.companions.iter().map(|companion| companion.start(&deployment.directory));
         let companions = companions.collect::<Result<Vec<_>, _>>().map_err(Error::World)?;
         let ledger =
             FileLedger::open(&deployment.store.join(PROCESSES)).map_err(|error| Error::World(error.to_string()))?;
@@ -107,23 +100,14 @@ impl Live {
             observer: Arc::clone(&world.observer),
             participants: world.participants,
         };
-        let options = Options {
-            probe: crash::probe(),
-            ..Options::default()
-        };
+        let options = Options { probe: crash::probe(), ..Options::default() };
         let runtime = Runtime::start(Arc::clone(&log), ports, options).await?;
         let space = Arc::new(Running::new(log, runtime.handle()));
         let mut tasks = JoinSet::new();
         let listener = socket::Listener::bind(&deployment.store, deployment.access.clone())?;
         tasks.spawn(listener.serve(Arc::clone(&space)));
         let looks = look::start(&mut tasks, &space, &world.observer, &deployment.observations);
-        Ok(Self {
-            runtime,
-            space,
-            looks,
-            tasks,
-            _companions: companions,
-        })
+        Ok(Self { runtime, space, looks, tasks, _companions: companions })
     }
 
     /// The faces' side of it.

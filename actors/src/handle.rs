@@ -103,10 +103,7 @@ impl Handle {
     /// `unauthenticated`, as [`Error::Refused`], for an identity that is not registered, not current or without sessions.
     pub fn session(&self, actor: &ActorId) -> Result<Session, Error> {
         let id = SessionId::new(self.space.ports.ids.fresh("session"));
-        self.space
-            .identities
-            .open(&self.view(), actor, id, &self.moment().now)
-            .map_err(Error::Refused)
+        self.space.identities.open(&self.view(), actor, id, &self.moment().now).map_err(Error::Refused)
     }
 
     /// Authenticates a payload as its producer's by what the caller shows.
@@ -125,11 +122,7 @@ impl Handle {
             credential,
             &self.moment().now,
         )?;
-        Ok(Submission {
-            content: Arc::new(payload),
-            producer,
-            auth,
-        })
+        Ok(Submission { content: Arc::new(payload), producer, auth })
     }
 
     /// Authenticates an artifact as this producer's by what the caller shows.
@@ -143,14 +136,7 @@ impl Handle {
         credential: Credential<'_>,
     ) -> Result<Submission<ArtifactBody>, Fault> {
         let subject = artifact.subject(&producer)?;
-        let auth = self
-            .space
-            .identities
-            .authenticate(&self.view(), &subject, credential, &self.moment().now)?;
-        Ok(Submission {
-            content: Arc::new(artifact),
-            producer,
-            auth,
-        })
+        let auth = self.space.identities.authenticate(&self.view(), &subject, credential, &self.moment().now)?;
+        Ok(Submission { content: Arc::new(artifact), producer, auth })
     }
 }

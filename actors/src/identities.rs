@@ -19,10 +19,7 @@ impl Identities {
     pub(crate) fn open(&self, view: &View, actor: &ActorId, id: SessionId, at: &Timestamp) -> Result<Session, Fault> {
         let unknown = || Fault::new(RefusalCode::Unauthenticated, "the identity is not in the registry").within(actor);
         let identity = view.state.identity(actor).ok_or_else(unknown)?;
-        self.sessions
-            .write()
-            .unwrap_or_else(PoisonError::into_inner)
-            .issue(id, identity, at)
+        self.sessions.write().unwrap_or_else(PoisonError::into_inner).issue(id, identity, at)
     }
 
     /// Judges whether the subject's claimed producer is established by what the caller shows.
@@ -35,16 +32,7 @@ impl Identities {
     ) -> Result<Authenticated, Fault> {
         let sessions = self.sessions.read().unwrap_or_else(PoisonError::into_inner);
         let mechanisms = view.state.profile().map_or(&[][..], |profile| &profile.mechanisms);
-        let accepted = Accepted {
-            mechanisms,
-            sessions: &sessions,
-        };
-        authenticate(
-            accepted,
-            view.state.identity(&subject.producer),
-            subject,
-            credential,
-            at,
-        )
+        let accepted = Accepted { mechanisms, sessions: &sessions };
+        authenticate(accepted, view.state.identity(&subject.producer), subject, credential, at)
     }
 }

@@ -59,11 +59,7 @@ pub(crate) struct Lanes {
 
 impl Lanes {
     pub(crate) fn new(activity: Arc<Activity>) -> Self {
-        Self {
-            queues: Mutex::default(),
-            rung: AtomicBool::new(false),
-            activity,
-        }
+        Self { queues: Mutex::default(), rung: AtomicBool::new(false), activity }
     }
 
     fn queues(&self) -> MutexGuard<'_, Queues> {
@@ -72,11 +68,7 @@ impl Lanes {
 
     /// Puts an input into its lane; `reply` is told when it is settled.
     pub(crate) fn offer(&self, lane: Lane, input: Input, reply: ReplyTo, admitted: Option<OwnedSemaphorePermit>) {
-        let caller = Caller {
-            reply,
-            _admitted: admitted,
-            _under_way: self.activity.begin(),
-        };
+        let caller = Caller { reply, _admitted: admitted, _under_way: self.activity.begin() };
         let mut queues = self.queues();
         if queues.closed {
             drop(queues);

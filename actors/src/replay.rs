@@ -13,10 +13,7 @@ pub fn replay(log: &Log) -> Result<View, Error> {
     let mut folded = Ok(View::default());
     log.replay(Cursor(1), &mut |cursor, record| {
         if let Ok(view) = &mut folded {
-            let entry = Entry::read(record).map_err(|fault| Error::Unreadable {
-                cursor: cursor.0,
-                fault,
-            });
+            let entry = Entry::read(record).map_err(|fault| Error::Unreadable { cursor: cursor.0, fault });
             let fold = entry.and_then(|entry| Ok(view.fold(&entry, &record.admitted_at)?));
             if let Err(error) = fold {
                 folded = Err(error);

@@ -43,11 +43,7 @@ impl Runtime {
         answered(recovered).await?;
         answered(ticked).await?;
         let looks = runtime.space.activity.begin();
-        runtime
-            .space
-            .directory
-            .reconciler
-            .cast(reconciler::Message::Look(looks));
+        runtime.space.directory.reconciler.cast(reconciler::Message::Look(looks));
         scheduler::ring(&runtime.space);
         Ok(runtime)
     }
@@ -79,9 +75,7 @@ impl Runtime {
         self.root.stop(None);
         let _ = self.tree.await;
         let log = Arc::clone(&self.space.log);
-        tokio::task::spawn_blocking(move || log.flush())
-            .await
-            .map_err(|error| Error::Start(error.to_string()))??;
+        tokio::task::spawn_blocking(move || log.flush()).await.map_err(|error| Error::Start(error.to_string()))??;
         Ok(())
     }
 

@@ -108,9 +108,7 @@ impl Space {
 
     /// The input that settles what nobody in this process will tell any more.
     pub(crate) fn recovery(&self) -> Input {
-        Input::Recover {
-            running: self.running().keys().cloned().collect(),
-        }
+        Input::Recover { running: self.running().keys().cloned().collect() }
     }
 
     /// Notes the newest restriction that was decided, durable or not (DEC-48).

@@ -48,9 +48,7 @@ impl Anchor {
     /// The next time to give, from readings of both clocks. Pure.
     fn advance(self, wall_ms: i64, monotonic_ms: u64, bounds: &ClockBounds) -> (Self, ClockStanding) {
         let elapsed_ms = monotonic_ms.saturating_sub(self.monotonic_ms);
-        let expected_ms = self
-            .given_ms
-            .saturating_add(i64::try_from(elapsed_ms).unwrap_or(i64::MAX));
+        let expected_ms = self.given_ms.saturating_add(i64::try_from(elapsed_ms).unwrap_or(i64::MAX));
         let ahead_max_ms = match self.started {
             true => bounds.forwards_ms_max,
             false => bounds.forwards_at_start_ms_max,
@@ -63,11 +61,7 @@ impl Anchor {
         };
         // Until the first plausible reading, the bound for starting goes on to hold.
         let started = self.started || standing == ClockStanding::Reliable;
-        let next = Self {
-            given_ms,
-            monotonic_ms,
-            started,
-        };
+        let next = Self { given_ms, monotonic_ms, started };
         (next, standing)
     }
 }
@@ -85,16 +79,8 @@ impl SystemClock {
     #[must_use]
     pub fn start(bounds: ClockBounds, last: Option<&Timestamp>) -> Self {
         let given_ms = last.map_or_else(wall_ms, Timestamp::unix_ms);
-        let anchor = Anchor {
-            given_ms,
-            monotonic_ms: 0,
-            started: false,
-        };
-        Self {
-            bounds,
-            origin: Instant::now(),
-            anchor: Mutex::new(anchor),
-        }
+        let anchor = Anchor { given_ms, monotonic_ms: 0, started: false };
+        Self { bounds, origin: Instant::now(), anchor: Mutex::new(anchor) }
     }
 }
 
@@ -125,9 +111,7 @@ impl ManualClock {
     /// Stands still at `now`, reliably.
     #[must_use]
     pub const fn at(now: Timestamp) -> Self {
-        Self {
-            state: Mutex::new((now, ClockStanding::Reliable)),
-        }
+        Self { state: Mutex::new((now, ClockStanding::Reliable)) }
     }
 
     /// Moves on.
@@ -153,19 +137,12 @@ mod tests {
     use super::*;
     use ClockStanding::{Reliable, Unreliable};
 
-    const BOUNDS: ClockBounds = ClockBounds {
-        backwards_ms_max: 100,
-        forwards_ms_max: 1_000,
-        forwards_at_start_ms_max: 10_000,
-    };
+    const BOUNDS: ClockBounds =
+        ClockBounds { backwards_ms_max: 100, forwards_ms_max: 1_000, forwards_at_start_ms_max: 10_000 };
 
     /// Readings of (wall, monotonic) and what must be given for each, from 50,000 on record.
     fn check(readings: &[(i64, u64, i64, ClockStanding)]) {
-        let mut anchor = Anchor {
-            given_ms: 50_000,
-            monotonic_ms: 0,
-            started: false,
-        };
+        let mut anchor = Anchor { given_ms: 50_000, monotonic_ms: 0, started: false };
         for (step, &(wall_ms, monotonic_ms, given_ms, standing)) in readings.iter().enumerate() {
             let (next, stands) = anchor.advance(wall_ms, monotonic_ms, &BOUNDS);
             assert_eq!((next.given_ms, stands), (given_ms, standing), "step {step}");

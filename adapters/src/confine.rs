@@ -59,10 +59,7 @@ impl Root {
         }
         let folder = rustix::fs::open(path, FOLDER, Mode::empty())
             .map_err(|errno| format!("the root `{path}` cannot be opened: {errno}"))?;
-        Ok(Self {
-            folder,
-            path: path.trim_end_matches('/').to_owned(),
-        })
+        Ok(Self { folder, path: path.trim_end_matches('/').to_owned() })
     }
 
     /// Finds the folder that an address lies in. The name itself need not exist.
@@ -85,11 +82,7 @@ impl Root {
             }
             errno => format!("the folder of `{address}` cannot be opened: {errno}"),
         })?;
-        Ok(Place {
-            folder,
-            name: name.to_owned(),
-            path: format!("{}/{address}", self.path),
-        })
+        Ok(Place { folder, name: name.to_owned(), path: format!("{}/{address}", self.path) })
     }
 }
 

@@ -23,19 +23,13 @@ pub(crate) fn clock() -> SystemClock {
 }
 
 pub(crate) fn target(account: &str, address: &str) -> Target {
-    Target {
-        r#type: "thing".into(),
-        account: account.into(),
-        address: address.into(),
-    }
+    Target { r#type: "thing".into(), account: account.into(), address: address.into() }
 }
 
 /// An order under a contract, with an attempt id that no other has.
 pub(crate) fn order(contract: &Value, target: Target, parameters: &[(&str, Value)]) -> Order {
-    let parameters: Parameters = parameters
-        .iter()
-        .map(|(name, value)| (Key::from(*name), Plain(value.clone())))
-        .collect();
+    let parameters: Parameters =
+        parameters.iter().map(|(name, value)| (Key::from(*name), Plain(value.clone()))).collect();
     let mut action = Action {
         action_id: "action-1".into(),
         operation: "operation-1".into(),
@@ -59,10 +53,7 @@ pub(crate) fn order(contract: &Value, target: Target, parameters: &[(&str, Value
         extensions: None,
     };
     action.logical_digest = action.compute_logical_digest().unwrap();
-    Order {
-        action: Arc::new(action),
-        entry: Arc::new(entry(contract)),
-    }
+    Order { action: Arc::new(action), entry: Arc::new(entry(contract)) }
 }
 
 pub(crate) fn entry(contract: &Value) -> OperationEntry {
@@ -78,10 +69,7 @@ pub(crate) fn entry(contract: &Value) -> OperationEntry {
         parameters: Vec::new(),
         identifying_parameters: Vec::new(),
         target_type: "thing".into(),
-        readback_method: VersionedRef {
-            id: "method-1".into(),
-            version: 1,
-        },
+        readback_method: VersionedRef { id: "method-1".into(), version: 1 },
         repeat_safety: RepeatSafety::Conditional,
         settle_time_ms: 0,
         cancellable: true,

@@ -62,9 +62,7 @@ pub struct SigningKeyFile {
 
 impl fmt::Debug for SigningKeyFile {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("SigningKeyFile")
-            .field("public_key", &self.public_key())
-            .finish_non_exhaustive()
+        f.debug_struct("SigningKeyFile").field("public_key", &self.public_key()).finish_non_exhaustive()
     }
 }
 
@@ -92,10 +90,7 @@ impl SigningKeyFile {
         opened
             .map_err(std::io::Error::from)
             .and_then(write)
-            .map_err(|source| KeyError::File {
-                path: path.to_owned(),
-                source,
-            })?;
+            .map_err(|source| KeyError::File { path: path.to_owned(), source })?;
         Ok(Self { key })
     }
 
@@ -110,9 +105,7 @@ impl SigningKeyFile {
         let lowercase = digits.bytes().all(|b| b.is_ascii_digit() || (b'a'..=b'f').contains(&b));
         let mut seed = [0u8; 32];
         match lowercase && hex::decode_to_slice(digits, &mut seed).is_ok() {
-            true => Ok(Self {
-                key: SigningKey::from_bytes(&seed),
-            }),
+            true => Ok(Self { key: SigningKey::from_bytes(&seed) }),
             false => Err(malformed()),
         }
     }
@@ -146,10 +139,7 @@ impl SigningKeyFile {
 
 /// Reads a file that holds a secret: a regular file of our own that nobody else may read.
 pub(crate) fn read_secret(path: &Path) -> Result<String, KeyError> {
-    let at = |source: std::io::Error| KeyError::File {
-        path: path.to_owned(),
-        source,
-    };
+    let at = |source: std::io::Error| KeyError::File { path: path.to_owned(), source };
     let flags = OFlags::RDONLY | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::CLOEXEC;
     let fd = rustix::fs::open(path, flags, Mode::empty()).map_err(|errno| at(errno.into()))?;
     // The opened file is judged, not its name: the name may lead elsewhere a moment later.
@@ -162,16 +152,10 @@ pub(crate) fn read_secret(path: &Path) -> Result<String, KeyError> {
     }
     let mode = stat.st_mode & 0o7777;
     if mode & 0o177 != 0 {
-        return Err(KeyError::Loose {
-            path: path.to_owned(),
-            mode,
-        });
+        return Err(KeyError::Loose { path: path.to_owned(), mode });
     }
     let mut text = String::new();
-    File::from(fd)
-        .take(SECRET_BYTES_MAX)
-        .read_to_string(&mut text)
-        .map_err(at)?;
+    File::from(fd).take(SECRET_BYTES_MAX).read_to_string(&mut text).map_err(at)?;
     Ok(text)
 }
 
@@ -246,14 +230,8 @@ mod tests {
         assert!(matches!(SigningKeyFile::load(&link), Err(KeyError::File { .. })));
         for text in ["", "ed25519-secret:00", "00", &format!("{PREFIX}{}", "A".repeat(64))] {
             std::fs::write(&path, text).unwrap();
-            assert!(
-                matches!(SigningKeyFile::load(&path), Err(KeyError::Malformed { .. })),
-                "{text}"
-            );
+            assert!(matches!(SigningKeyFile::load(&path), Err(KeyError::Malformed { .. })), "{text}");
         }
-        assert!(matches!(
-            SigningKeyFile::load(folder.path()),
-            Err(KeyError::Malformed { .. })
-        ));
+        assert!(matches!(SigningKeyFile::load(folder.path()), Err(KeyError::Malformed { .. })));
     }
 }

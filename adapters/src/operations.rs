@@ -81,10 +81,8 @@ impl OperationRegistry {
             }
             Ok(OperationContract::FileWrite(contract)) => {
                 let clock = Arc::clone(&self.clock);
-                self.blocking(permitted, move |permitted| {
-                    file_write::perform(permitted, &contract, clock.as_ref())
-                })
-                .await
+                self.blocking(permitted, move |permitted| file_write::perform(permitted, &contract, clock.as_ref()))
+                    .await
             }
             Ok(OperationContract::Command(contract)) => {
                 let (clock, ledger) = (Arc::clone(&self.clock), Arc::clone(&self.ledger));
@@ -120,10 +118,7 @@ impl Operations for OperationRegistry {
     /// because only the provider knows how.
     fn cancel<'a>(&'a self, attempt_id: &'a AttemptId, order: &'a Order) -> Pending<'a, ()> {
         Box::pin(async move {
-            if !matches!(
-                OperationContract::read(&order.entry.contract),
-                Ok(OperationContract::Command(_))
-            ) {
+            if !matches!(OperationContract::read(&order.entry.contract), Ok(OperationContract::Command(_))) {
                 return;
             }
             let (ledger, attempt_id) = (Arc::clone(&self.ledger), attempt_id.clone());

@@ -45,9 +45,7 @@ impl ParticipantConfig {
 }
 
 fn no_answer(why: impl AsRef<str>) -> NoAnswer {
-    NoAnswer {
-        reason: crate::operations::reason(why),
-    }
+    NoAnswer { reason: crate::operations::reason(why) }
 }
 
 /// The canonical bytes of a well-formed result.

@@ -125,14 +125,9 @@ impl Observer for ReadbackObserver {
         Box::pin(async move {
             let observed_at = self.clock.now().0;
             let observed = self.look(order).await.and_then(|seen| {
-                let target = Target {
-                    account: seen.account,
-                    ..order.target.clone()
-                };
-                let observation = TypedValue {
-                    r#type: order.method.target_type.clone(),
-                    value: Plain(Value::Object(seen.fields)),
-                };
+                let target = Target { account: seen.account, ..order.target.clone() };
+                let observation =
+                    TypedValue { r#type: order.method.target_type.clone(), value: Plain(Value::Object(seen.fields)) };
                 // What no record can carry was not observed: a part of it would be another observation.
                 let fits = target.check().and(seen.version.check()).and(observation.check());
                 fits.map_err(|fault| format!("what was seen does not fit a record: {fault}"))?;
@@ -144,10 +139,7 @@ impl Observer for ReadbackObserver {
                     limitations: seen.limitations,
                 })
             });
-            observed.unwrap_or_else(|why| Observed::Unavailable {
-                observed_at,
-                reason: reason(why),
-            })
+            observed.unwrap_or_else(|why| Observed::Unavailable { observed_at, reason: reason(why) })
         })
     }
 }

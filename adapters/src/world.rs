@@ -22,9 +22,7 @@ pub struct WorldConfig {
 
 impl fmt::Debug for WorldConfig {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("WorldConfig")
-            .field("participants", &self.participants)
-            .finish_non_exhaustive()
+        f.debug_struct("WorldConfig").field("participants", &self.participants).finish_non_exhaustive()
     }
 }
 
@@ -51,18 +49,10 @@ impl World {
     /// Puts the world together. Nothing is touched yet.
     #[must_use]
     pub fn new(config: WorldConfig) -> Self {
-        let WorldConfig {
-            clock,
-            processes,
-            participants,
-        } = config;
+        let WorldConfig { clock, processes, participants } = config;
         let client = HttpClient::default();
         Self {
-            operations: Arc::new(OperationRegistry::new(
-                Arc::clone(&clock),
-                Arc::clone(&processes),
-                client.clone(),
-            )),
+            operations: Arc::new(OperationRegistry::new(Arc::clone(&clock), Arc::clone(&processes), client.clone())),
             observer: Arc::new(ReadbackObserver::new(clock, processes, client)),
             participants: participants
                 .into_iter()
@@ -85,9 +75,7 @@ mod tests {
         let page = std::fs::read_to_string(concat!(env!("CARGO_MANIFEST_DIR"), "/../docs/adapters.md")).unwrap();
         let opening = format!("```{language}\n");
         let blocks = page.split(&opening).skip(1);
-        blocks
-            .map(|block| block.split("```").next().unwrap().to_owned())
-            .collect()
+        blocks.map(|block| block.split("```").next().unwrap().to_owned()).collect()
     }
 
     #[test]
@@ -98,27 +86,12 @@ mod tests {
                 let contract = Plain(contract.unwrap());
                 let operation = OperationContract::read(&contract).map(drop);
                 let readback = ReadbackContract::read(&contract).map(drop);
-                assert!(
-                    operation.is_ok() || readback.is_ok(),
-                    "{contract:?}: {operation:?} {readback:?}"
-                );
+                assert!(operation.is_ok() || readback.is_ok(), "{contract:?}: {operation:?} {readback:?}");
                 kinds.push(contract.0["kind"].as_str().unwrap().to_owned());
             }
         }
         kinds.sort_unstable();
-        assert_eq!(
-            kinds,
-            [
-                "command",
-                "command",
-                "file",
-                "file_write",
-                "http",
-                "http_get",
-                "person",
-                "x509_file"
-            ]
-        );
+        assert_eq!(kinds, ["command", "command", "file", "file_write", "http", "http_get", "person", "x509_file"]);
     }
 
     #[test]
@@ -128,9 +101,7 @@ mod tests {
             (ActorId::from(format!("participant-{number}")), config)
         });
         let world = World::new(WorldConfig {
-            clock: Arc::new(crate::clock::ManualClock::at(
-                closer_contracts::Timestamp::from_unix_ms(0),
-            )),
+            clock: Arc::new(crate::clock::ManualClock::at(closer_contracts::Timestamp::from_unix_ms(0))),
             processes: Arc::new(crate::MemoryLedger::default()),
             participants: participants.collect(),
         });

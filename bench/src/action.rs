@@ -58,57 +58,30 @@ pub(crate) fn run(options: &Options) -> Result<()> {
         let mut rates = Vec::new();
         for _ in 0..options.rounds {
             let folder = tempfile::tempdir_in(&options.folder)?;
-            let load = Load {
-                in_flight,
-                duration: Duration::from_secs(options.short_seconds),
-            };
+            let load = Load { in_flight, duration: Duration::from_secs(options.short_seconds) };
             rates.push(sqlite::run(folder.path(), load)? / 2.0);
             folders.push(folder);
         }
         let baseline = median(rates);
-        report.row(
-            &format!("sqlite_{in_flight}_effects_per_s"),
-            baseline,
-            "an intent and its result by hand, durable",
-        );
-        let count = if in_flight == 1 {
-            options.actions / 10
-        } else {
-            options.actions
-        };
+        report.row(&format!("sqlite_{in_flight}_effects_per_s"), baseline, "an intent and its result by hand, durable");
+        let count = if in_flight == 1 { options.actions / 10 } else { options.actions };
         for signed in [false, true] {
             let how = if signed { "ed25519" } else { "session" };
             let folder = tempfile::tempdir_in(&options.folder)?;
             let run = runtime.block_on(whole(folder.path(), count, in_flight, signed))?;
-            report.row(
-                &format!("actions_{how}_{in_flight}_per_s"),
-                run.rate,
-                "event to receipt, durable",
-            );
+            report.row(&format!("actions_{how}_{in_flight}_per_s"), run.rate, "event to receipt, durable");
             report.row(
                 &format!("actions_{how}_{in_flight}_of_sqlite"),
                 run.rate / baseline,
                 "target with 64: at least 0.8",
             );
-            report.row(
-                &format!("records_per_action_{how}_{in_flight}"),
-                run.records_per_action,
-                "",
-            );
+            report.row(&format!("records_per_action_{how}_{in_flight}"), run.records_per_action, "");
             folders.push(folder);
         }
         let folder = tempfile::tempdir_in(&options.folder)?;
         let rate = runtime.block_on(effects(folder.path(), count, in_flight))?;
-        report.row(
-            &format!("effects_{in_flight}_per_s"),
-            rate,
-            "judged, intended, performed, recorded, durable",
-        );
-        report.row(
-            &format!("effects_{in_flight}_of_sqlite"),
-            rate / baseline,
-            "target with 64: at least 2.5",
-        );
+        report.row(&format!("effects_{in_flight}_per_s"), rate, "judged, intended, performed, recorded, durable");
+        report.row(&format!("effects_{in_flight}_of_sqlite"), rate / baseline, "target with 64: at least 2.5");
         folders.push(folder);
     }
     report.finish()
@@ -173,21 +146,14 @@ impl Observer for Memory {
 
 /// The target of the obligation whose proposition this is.
 fn target_of(proposition: &str) -> Target {
-    Target {
-        r#type: "plan".into(),
-        account: "account-1".into(),
-        address: proposition.trim_start_matches("p-").into(),
-    }
+    Target { r#type: "plan".into(), account: "account-1".into(), address: proposition.trim_start_matches("p-").into() }
 }
 
 fn result_of(work: &Work) -> WorkResult {
     let proposition = work.question.subject_refs.first().map_or("p", |id| id.as_str());
     let mut proposal = worker::proposal(proposition, "basic");
     proposal.target = target_of(proposition);
-    WorkResult {
-        action_proposals: vec![proposal],
-        ..worker::nothing(work)
-    }
+    WorkResult { action_proposals: vec![proposal], ..worker::nothing(work) }
 }
 
 /// Proposes the change at once.
@@ -196,9 +162,7 @@ struct Proposes;
 impl Participant for Proposes {
     fn work<'a>(&'a self, work: &'a Work) -> Pending<'a, Result<Vec<u8>, NoAnswer>> {
         let bytes = closer_contracts::canonical::to_bytes(&result_of(work));
-        let answer = bytes.map_err(|fault| NoAnswer {
-            reason: fault.to_string().into(),
-        });
+        let answer = bytes.map_err(|fault| NoAnswer { reason: fault.to_string().into() });
         Box::pin(std::future::ready(answer))
     }
 }
@@ -253,13 +217,7 @@ async fn start(folder: &Path, count: usize, signed: bool, participant: Arc<dyn P
     let runtime = Runtime::start(Arc::clone(&log), ports, RuntimeOptions::default()).await?;
     let handle = runtime.handle();
     let observer = handle.session(&"observer-1".into())?;
-    Ok(Space {
-        runtime,
-        handle,
-        log,
-        observer,
-        key,
-    })
+    Ok(Space { runtime, handle, log, observer, key })
 }
 
 fn observer(key: Option<&SigningKey>) -> Identity {
@@ -269,11 +227,7 @@ fn observer(key: Option<&SigningKey>) -> Identity {
         observer.keys.push(SigningKeyEntry {
             key_id: key_id(&key.verifying_key()),
             public_key: Key::new(
-                key.verifying_key()
-                    .as_bytes()
-                    .iter()
-                    .map(|byte| format!("{byte:02x}"))
-                    .collect::<String>(),
+                key.verifying_key().as_bytes().iter().map(|byte| format!("{byte:02x}")).collect::<String>(),
             ),
             not_before: Timestamp::from_unix_ms(0),
             not_after: Timestamp::from_unix_ms(4_000_000_000_000),
@@ -288,20 +242,15 @@ fn observer(key: Option<&SigningKey>) -> Identity {
 impl Space {
     fn event(&self, number: usize) -> Result<Payload> {
         let view = self.handle.view();
-        let disclosure = view
-            .disclosure(&services::intake_disclosure("feed"))
-            .context("the feed is registered")?
-            .clone();
+        let disclosure =
+            view.disclosure(&services::intake_disclosure("feed")).context("the feed is registered")?.clone();
         let (now, _) = BenchClock.now();
         Ok(Payload::seal(Envelope {
             protocol_version: Key::from("closer-draft-4"),
             payload_id: PayloadId::new(format!("pl.event-{number}")),
             r#type: PayloadType::Event,
             created_at: now.clone(),
-            producer: ActorRef {
-                actor_id: "observer-1".into(),
-                role: ProducerRole::Observer,
-            },
+            producer: ActorRef { actor_id: "observer-1".into(), role: ProducerRole::Observer },
             parents: Vec::new(),
             obligation_ids: Vec::new(),
             episode_id: None,
@@ -311,9 +260,7 @@ impl Space {
             causation_event_id: None,
             body: Body::from(Event {
                 event_id: format!("event-{number}").into(),
-                source: SourceRef {
-                    source_id: "feed".into(),
-                },
+                source: SourceRef { source_id: "feed".into() },
                 observed_at: now.clone(),
                 received_at: now,
                 entity_ref: format!("entity-{number}").into(),
@@ -331,19 +278,12 @@ impl Space {
     async fn send_event(&self, number: usize) -> Result<()> {
         let payload = self.event(number)?;
         let submission = match &self.key {
-            None => self
-                .handle
-                .authenticate_payload(payload, Credential::Session(&self.observer))?,
+            None => self.handle.authenticate_payload(payload, Credential::Session(&self.observer))?,
             Some(key) => {
                 let signature = sign(key, payload.content_digest(), SigningScope::Event, &"observer-1".into())?;
                 let key_id = key_id(&key.verifying_key());
-                self.handle.authenticate_payload(
-                    payload,
-                    Credential::Ed25519 {
-                        key_id: &key_id,
-                        signature: &signature,
-                    },
-                )?
+                self.handle
+                    .authenticate_payload(payload, Credential::Ed25519 { key_id: &key_id, signature: &signature })?
             }
         };
         recorded(self.handle.submit(Input::Payload(submission)).await?)
@@ -374,18 +314,14 @@ impl Space {
             let before = under_way.len();
             under_way.retain(|number| !done(&view, *number));
             if under_way.len() == before {
-                tokio::time::timeout(Duration::from_secs(60), views.changed())
-                    .await
-                    .context("nothing moves")??;
+                tokio::time::timeout(Duration::from_secs(60), views.changed()).await.context("nothing moves")??;
             }
         }
         Ok(begun_at.elapsed())
     }
 
     async fn finish(self) -> Result<u64> {
-        let Self {
-            runtime, log, handle, ..
-        } = self;
+        let Self { runtime, log, handle, .. } = self;
         drop(handle);
         runtime.stop().await?;
         let verified = log.verify(&mut |_| {})?;
@@ -402,29 +338,17 @@ fn recorded(reply: Reply) -> Result<()> {
 
 fn is_closed(view: &View, number: usize) -> bool {
     let id = ObligationId::new(format!("o-{number}"));
-    view.state
-        .obligation(&id)
-        .is_some_and(|obligation| !obligation.status.is_open())
+    view.state.obligation(&id).is_some_and(|obligation| !obligation.status.is_open())
 }
 
 async fn whole(folder: &Path, count: usize, in_flight: usize, signed: bool) -> Result<Run> {
     let space = start(folder, count, signed, Arc::new(Proposes)).await?;
     let before = space.log.durable().0;
-    let took = space
-        .pump(
-            count,
-            in_flight,
-            async |number| space.send_event(number).await,
-            is_closed,
-        )
-        .await?;
+    let took = space.pump(count, in_flight, async |number| space.send_event(number).await, is_closed).await?;
     let records = space.log.durable().0 - before;
     let in_log = space.finish().await?;
     ensure!(in_log >= before + records, "{in_log} records verified");
-    Ok(Run {
-        rate: count as f64 / took.as_secs_f64(),
-        records_per_action: records as f64 / count as f64,
-    })
+    Ok(Run { rate: count as f64 / took.as_secs_f64(), records_per_action: records as f64 / count as f64 })
 }
 
 /// Dispatch to durable outcome only: results, actions and assessments are brought in beforehand.
@@ -441,24 +365,11 @@ async fn effects(folder: &Path, count: usize, in_flight: usize) -> Result<f64> {
         attempts.push(assessed(&space, number, &sessions).await?);
     }
     let submit = async |number: usize| {
-        let payload_id = attempts
-            .get(number)
-            .map(|(payload_id, _)| payload_id.clone())
-            .context("an attempt")?;
-        recorded(
-            space
-                .handle
-                .submit(Input::Dispatch {
-                    payload_id,
-                    adjudication_id: None,
-                })
-                .await?,
-        )
+        let payload_id = attempts.get(number).map(|(payload_id, _)| payload_id.clone()).context("an attempt")?;
+        recorded(space.handle.submit(Input::Dispatch { payload_id, adjudication_id: None }).await?)
     };
     let settled = |view: &View, number: usize| {
-        let attempt = attempts
-            .get(number)
-            .and_then(|(_, attempt_id)| view.attempts.get(attempt_id));
+        let attempt = attempts.get(number).and_then(|(_, attempt_id)| view.attempts.get(attempt_id));
         attempt.is_some_and(|attempt| attempt.outcome.is_some())
     };
     let took = if in_flight == 1 {
@@ -482,20 +393,10 @@ async fn concurrent(
     for (payload_id, attempt_id) in attempts.iter().cloned() {
         let (handle, place) = (space.handle.clone(), Arc::clone(&places).acquire_owned().await?);
         tasks.spawn(async move {
-            recorded(
-                handle
-                    .submit(Input::Dispatch {
-                        payload_id,
-                        adjudication_id: None,
-                    })
-                    .await?,
-            )?;
+            recorded(handle.submit(Input::Dispatch { payload_id, adjudication_id: None }).await?)?;
             let mut views = handle.subscribe();
-            let settled = |view: &Arc<View>| {
-                view.attempts
-                    .get(&attempt_id)
-                    .is_some_and(|attempt| attempt.outcome.is_some())
-            };
+            let settled =
+                |view: &Arc<View>| view.attempts.get(&attempt_id).is_some_and(|attempt| attempt.outcome.is_some());
             views.wait_for(settled).await?;
             drop(place);
             anyhow::Ok(())
@@ -524,11 +425,7 @@ async fn assessed(
         })
         .await?
         .clone();
-    let episode = view
-        .under_way
-        .get(&obligation_id)
-        .and_then(|id| view.episodes.get(id))
-        .context("an episode")?;
+    let episode = view.under_way.get(&obligation_id).and_then(|id| view.episodes.get(id)).context("an episode")?;
     let work_id = episode.work.last().context("work")?;
     let result = result_of(&view.works.get(work_id).context("the work")?.body);
     let proposal = result.action_proposals.first().context("a proposal")?.clone();
@@ -550,8 +447,6 @@ async fn assessed(
 }
 
 async fn bring(space: &Space, payload: Payload, session: &Session) -> Result<()> {
-    let submission = space
-        .handle
-        .authenticate_payload(payload, Credential::Session(session))?;
+    let submission = space.handle.authenticate_payload(payload, Credential::Session(session))?;
     recorded(space.handle.submit(Input::Payload(submission)).await?)
 }

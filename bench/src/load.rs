@@ -33,11 +33,7 @@ pub(crate) struct Submitter {
 impl Submitter {
     pub(crate) fn new(number: usize) -> Self {
         let stream = |index| (StreamId::new(format!("bench:{number}:{index}")), None);
-        Self {
-            number,
-            count: 0,
-            heads: (0..STREAMS).map(stream).collect(),
-        }
+        Self { number, count: 0, heads: (0..STREAMS).map(stream).collect() }
     }
 
     /// The records of the next append: the first is linked to two streams, the others to one each.
@@ -51,10 +47,7 @@ impl Submitter {
                 let body_digest = Digest::of(&body);
                 let mut record = Record {
                     kind: RecordKind::Payload,
-                    claims: vec![Claim {
-                        key: ClaimKey::new(format!("payload:{id}")),
-                        digest: body_digest,
-                    }],
+                    claims: vec![Claim { key: ClaimKey::new(format!("payload:{id}")), digest: body_digest }],
                     id,
                     admitted_at: Timestamp::from_unix_ms(1_700_000_000_000),
                     custody: CustodyClass::Open,
@@ -96,10 +89,7 @@ where
                 })
             })
             .collect();
-        submitters
-            .into_iter()
-            .map(|thread| thread.join().map_err(|_| anyhow!("a submitter panicked"))?)
-            .collect()
+        submitters.into_iter().map(|thread| thread.join().map_err(|_| anyhow!("a submitter panicked"))?).collect()
     });
     let total: u64 = counts.into_iter().sum::<Result<u64>>()?;
     Ok(total as f64 / start.elapsed().as_secs_f64())

@@ -21,20 +21,13 @@ pub(crate) struct Run {
 
 /// Appends through the log for the load's duration, then demands that everything on disk fits.
 pub(crate) fn run(folder: &Path, load: Load, derived: bool) -> Result<Run> {
-    let settings = Settings {
-        derived: derived.then(|| folder.join("derived")),
-        ..Settings::default()
-    };
+    let settings = Settings { derived: derived.then(|| folder.join("derived")), ..Settings::default() };
     let log = Log::open_on(Arc::new(RealDisk::at(folder.join("log"))?), settings, None)?;
     let epoch = log.acquire()?;
     let rate = measure(load, |number| {
         let (log, mut submitter) = (&log, Submitter::new(number));
         move || {
-            let append = FencedAppend {
-                lane: Lane::Ordinary,
-                guards: Vec::new(),
-                records: submitter.next(),
-            };
+            let append = FencedAppend { lane: Lane::Ordinary, guards: Vec::new(), records: submitter.next() };
             let _appended = loop {
                 match log.submit(epoch, append.clone()) {
                     Ok(ticket) => break ticket.wait()?,
@@ -49,20 +42,12 @@ pub(crate) fn run(folder: &Path, load: Load, derived: bool) -> Result<Run> {
     let behind = Instant::now();
     let caught_up = match log.derived() {
         Some(derived) => {
-            ensure!(
-                derived.wait_for(log.durable(), LAG_TIME_MAX * 60),
-                "the derived state does not catch up"
-            );
+            ensure!(derived.wait_for(log.durable(), LAG_TIME_MAX * 60), "the derived state does not catch up");
             Some(behind.elapsed())
         }
         None => None,
     };
     let verified = log.verify(&mut |_| {})?;
-    ensure!(
-        verified.records == log.durable().0,
-        "{} records verified of {}",
-        verified.records,
-        log.durable().0
-    );
+    ensure!(verified.records == log.durable().0, "{} records verified of {}", verified.records, log.durable().0);
     Ok(Run { rate, lag, caught_up })
 }

@@ -83,9 +83,7 @@ fn group(mut file: File, load: Load) -> Result<f64> {
         let (sender, bytes) = (sender.clone(), vec![number as u8 + 1; APPEND_BYTES]);
         let (done, landed) = channel();
         move || {
-            sender
-                .send((bytes.clone(), done.clone()))
-                .map_err(|_| anyhow!("the committer is gone"))?;
+            sender.send((bytes.clone(), done.clone())).map_err(|_| anyhow!("the committer is gone"))?;
             Ok(landed.recv()?)
         }
     });

@@ -49,20 +49,10 @@ pub(crate) fn fill(fill: &Fill) -> Result<()> {
             });
         }
         next += RECORDS_PER_APPEND;
-        let ticket = log.submit(
-            epoch,
-            FencedAppend {
-                lane: Lane::Reserved,
-                guards: Vec::new(),
-                records,
-            },
-        )?;
+        let ticket = log.submit(epoch, FencedAppend { lane: Lane::Reserved, guards: Vec::new(), records })?;
         let appended = ticket.wait()?;
         if appended.last.0 == fill.records.next_multiple_of(RECORDS_PER_APPEND) {
-            ensure!(
-                log.derived()
-                    .is_some_and(|derived| derived.wait_for(appended.last, Duration::from_secs(300)))
-            );
+            ensure!(log.derived().is_some_and(|derived| derived.wait_for(appended.last, Duration::from_secs(300))));
             println!("filled");
             std::io::stdout().flush()?;
         }
@@ -71,15 +61,8 @@ pub(crate) fn fill(fill: &Fill) -> Result<()> {
 
 /// Fills a store in a child, kills it, and measures.
 pub(crate) fn run(folder: &Path, records: u64, report: &mut Report) -> Result<()> {
-    let arguments = [
-        "fill".into(),
-        folder.to_path_buf().into_os_string(),
-        records.to_string().into(),
-    ];
-    let mut child = Command::new(std::env::current_exe()?)
-        .args(arguments)
-        .stdout(Stdio::piped())
-        .spawn()?;
+    let arguments = ["fill".into(), folder.to_path_buf().into_os_string(), records.to_string().into()];
+    let mut child = Command::new(std::env::current_exe()?).args(arguments).stdout(Stdio::piped()).spawn()?;
     let mut line = String::new();
     BufReader::new(child.stdout.take().context("no output")?).read_line(&mut line)?;
     ensure!(line.trim() == "filled", "the child did not fill the store");
@@ -93,45 +76,18 @@ pub(crate) fn run(folder: &Path, records: u64, report: &mut Report) -> Result<()
     let log = Log::open(folder, None)?;
     let opening = started.elapsed();
     ensure!(log.durable().0 >= records, "records are missing");
-    ensure!(
-        log.derived()
-            .is_some_and(|derived| derived.wait_for(log.durable(), Duration::from_secs(300)))
-    );
+    ensure!(log.derived().is_some_and(|derived| derived.wait_for(log.durable(), Duration::from_secs(300))));
     let following = started.elapsed();
     let rebuilding = Instant::now();
     log.rebuild(&mut |_| {})?;
     let rebuilt = rebuilding.elapsed();
     report.row("reopen_records", log.durable().0 as f64, "");
-    report.row(
-        "reopen_log_mib",
-        bytes as f64 / f64::from(1 << 20),
-        "segments as read, unwritten space included",
-    );
-    report.row(
-        "reopen_read_files_s",
-        reading.as_secs_f64(),
-        "all segments from the page cache",
-    );
-    report.row(
-        "reopen_after_kill_s",
-        opening.as_secs_f64(),
-        "until appends and reads are served",
-    );
-    report.row(
-        "reopen_ratio",
-        opening.as_secs_f64() / reading.as_secs_f64(),
-        "target at most 3",
-    );
-    report.row(
-        "reopen_index_follows_s",
-        following.as_secs_f64(),
-        "until the derived state follows",
-    );
-    report.row(
-        "rebuild_s",
-        rebuilt.as_secs_f64(),
-        "derived state from nothing, while serving",
-    );
+    report.row("reopen_log_mib", bytes as f64 / f64::from(1 << 20), "segments as read, unwritten space included");
+    report.row("reopen_read_files_s", reading.as_secs_f64(), "all segments from the page cache");
+    report.row("reopen_after_kill_s", opening.as_secs_f64(), "until appends and reads are served");
+    report.row("reopen_ratio", opening.as_secs_f64() / reading.as_secs_f64(), "target at most 3");
+    report.row("reopen_index_follows_s", following.as_secs_f64(), "until the derived state follows");
+    report.row("rebuild_s", rebuilt.as_secs_f64(), "derived state from nothing, while serving");
     Ok(())
 }
 

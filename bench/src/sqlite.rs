@@ -42,9 +42,7 @@ pub(crate) fn run(folder: &Path, load: Load) -> Result<f64> {
         let (sender, mut submitter) = (sender.clone(), Submitter::new(number));
         let (done, landed) = channel();
         move || {
-            sender
-                .send((submitter.next(), done.clone()))
-                .map_err(|_| anyhow!("the committer is gone"))?;
+            sender.send((submitter.next(), done.clone())).map_err(|_| anyhow!("the committer is gone"))?;
             Ok(landed.recv()?)
         }
     });

@@ -48,37 +48,18 @@ pub(crate) fn run(options: &Options) -> Result<()> {
         for _ in 0..options.rounds {
             for ((_, engine), rates) in ENGINES.iter().zip(&mut measured) {
                 let folder = tempfile::tempdir_in(&options.folder)?;
-                rates.push(engine(
-                    folder.path(),
-                    Load {
-                        in_flight,
-                        duration: short,
-                    },
-                )?);
+                rates.push(engine(folder.path(), Load { in_flight, duration: short })?);
                 folders.push(folder);
             }
         }
         for ((name, _), rates) in ENGINES.iter().zip(measured) {
             let rate = median(rates);
-            report.row(
-                &format!("{name}_{in_flight}_per_s"),
-                rate,
-                "appends of 3 records on 4 streams, durable",
-            );
+            report.row(&format!("{name}_{in_flight}_per_s"), rate, "appends of 3 records on 4 streams, durable");
             medians.push(rate);
         }
-        folders.push(sustained(
-            options,
-            in_flight,
-            medians.first().copied().unwrap_or(f64::NAN),
-            &mut report,
-        )?);
+        folders.push(sustained(options, in_flight, medians.first().copied().unwrap_or(f64::NAN), &mut report)?);
         if let [raw, sqlite, log] = medians.as_slice() {
-            report.row(
-                &format!("log_{in_flight}_of_raw"),
-                log / raw,
-                "target with 64 in flight: at least 0.3",
-            );
+            report.row(&format!("log_{in_flight}_of_raw"), log / raw, "target with 64 in flight: at least 0.3");
             report.row(&format!("log_{in_flight}_of_sqlite"), log / sqlite, "");
         }
     }
@@ -92,37 +73,14 @@ pub(crate) fn run(options: &Options) -> Result<()> {
 /// The log with derived state for long enough that nothing can hide in a queue.
 fn sustained(options: &Options, in_flight: usize, raw: f64, report: &mut Report) -> Result<TempDir> {
     let folder = tempfile::tempdir_in(&options.folder)?;
-    let load = Load {
-        in_flight,
-        duration: Duration::from_secs(options.seconds),
-    };
+    let load = Load { in_flight, duration: Duration::from_secs(options.seconds) };
     let run = ours::run(folder.path(), load, true)?;
-    report.row(
-        &format!("derived_{in_flight}_per_s"),
-        run.rate,
-        "the log with derived state, sustained",
-    );
-    report.row(
-        &format!("derived_{in_flight}_of_raw"),
-        run.rate / raw,
-        "target with 64 in flight: at least 0.1",
-    );
+    report.row(&format!("derived_{in_flight}_per_s"), run.rate, "the log with derived state, sustained");
+    report.row(&format!("derived_{in_flight}_of_raw"), run.rate / raw, "target with 64 in flight: at least 0.1");
     if let (Some(lag), Some(caught_up)) = (run.lag, run.caught_up) {
-        report.row(
-            &format!("derived_{in_flight}_lag_bytes"),
-            lag.lag_bytes as f64,
-            "at the end",
-        );
-        report.row(
-            &format!("derived_{in_flight}_caught_up_s"),
-            caught_up.as_secs_f64(),
-            "after the end",
-        );
-        report.row(
-            &format!("derived_{in_flight}_set_aside"),
-            f64::from(lag.set_aside_count),
-            "",
-        );
+        report.row(&format!("derived_{in_flight}_lag_bytes"), lag.lag_bytes as f64, "at the end");
+        report.row(&format!("derived_{in_flight}_caught_up_s"), caught_up.as_secs_f64(), "after the end");
+        report.row(&format!("derived_{in_flight}_set_aside"), f64::from(lag.set_aside_count), "");
     }
     Ok(folder)
 }

@@ -67,16 +67,10 @@ impl Action {
     }
 
     fn check_digest(&self) -> Result<(), Fault> {
-        match crate::branch!(
-            "action.logical_digest_agrees",
-            self.compute_logical_digest()? == self.logical_digest
-        ) {
+        match crate::branch!("action.logical_digest_agrees", self.compute_logical_digest()? == self.logical_digest) {
             true => Ok(()),
-            false => Err(Fault::new(
-                RefusalCode::DigestMismatch,
-                "the logical digest is not that of the content",
-            )
-            .within("logical_digest")),
+            false => Err(Fault::new(RefusalCode::DigestMismatch, "the logical digest is not that of the content")
+                .within("logical_digest")),
         }
     }
 }

@@ -136,19 +136,12 @@ crate::contract! {
 impl Adjudication {
     fn check_phase(&self) -> Result<(), Fault> {
         if !self.disposition.belongs_to(self.phase) {
-            return Err(Fault::schema(format!(
-                "`{}` is no disposition of phase `{}`",
-                self.disposition, self.phase
-            ))
-            .within("disposition"));
+            return Err(Fault::schema(format!("`{}` is no disposition of phase `{}`", self.disposition, self.phase))
+                .within("disposition"));
         }
         let bound = self.subject.r#type == self.phase.subject_type();
         if !crate::branch!("adjudication.subject_fits_phase", bound) {
-            let reason = format!(
-                "phase `{}` is about a subject of type `{}`",
-                self.phase,
-                self.phase.subject_type()
-            );
+            let reason = format!("phase `{}` is about a subject of type `{}`", self.phase, self.phase.subject_type());
             return Err(Fault::new(RefusalCode::SubjectMismatch, reason).within("subject"));
         }
         let read = self.phase == Phase::PostOutcome && self.readback_refs.is_empty();

@@ -218,11 +218,10 @@ impl CommitReceipt {
     fn check_path(&self) -> Result<(), Fault> {
         let endorsed = !self.adjudication_refs.is_empty();
         match self.admission_path {
-            AdmissionPath::Ordinary if crate::branch!("receipt.ordinary_unendorsed", !endorsed) => Err(Fault::new(
-                RefusalCode::MissingEndorsement,
-                "an ordinary commit names its adjudications",
-            )
-            .within("adjudication_refs")),
+            AdmissionPath::Ordinary if crate::branch!("receipt.ordinary_unendorsed", !endorsed) => {
+                Err(Fault::new(RefusalCode::MissingEndorsement, "an ordinary commit names its adjudications")
+                    .within("adjudication_refs"))
+            }
             AdmissionPath::Ordinary
                 if crate::branch!("receipt.ordinary_has_urgent_details", self.urgent_details.is_some()) =>
             {
@@ -379,9 +378,7 @@ impl RestrictiveAction {
     #[must_use]
     pub fn affected_scope(&self) -> AffectedScope {
         match self {
-            Self::RevokeGrant(grant_id) => AffectedScope::Grant {
-                grant_id: grant_id.clone(),
-            },
+            Self::RevokeGrant(grant_id) => AffectedScope::Grant { grant_id: grant_id.clone() },
             Self::SuspendEligibility(scope) => scope.clone(),
         }
     }

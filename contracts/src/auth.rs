@@ -236,20 +236,15 @@ pub fn authenticate(
     check_current(identity, received_at)?;
     let proof = match credential {
         Credential::None => return Err(unauthenticated("a name and a digest alone prove no identity")),
-        Credential::Session(session) => Proof::Session {
-            session_id: session.id().clone(),
-        },
-        Credential::Ed25519 { key_id, signature } => Proof::Ed25519 {
-            key_id: key_id.clone(),
-            signature: signature.clone(),
-        },
+        Credential::Session(session) => Proof::Session { session_id: session.id().clone() },
+        Credential::Ed25519 { key_id, signature } => {
+            Proof::Ed25519 { key_id: key_id.clone(), signature: signature.clone() }
+        }
     };
     let mechanism = proof.mechanism();
     let declared = accepted.mechanisms.contains(&mechanism) && identity.mechanisms.contains(&mechanism);
     if branch!("auth.mechanism_undeclared", !declared) {
-        return Err(unauthenticated(format!(
-            "the mechanism `{mechanism}` is not declared for it"
-        )));
+        return Err(unauthenticated(format!("the mechanism `{mechanism}` is not declared for it")));
     }
     match credential {
         Credential::None => {}
@@ -258,10 +253,7 @@ pub fn authenticate(
             check_signature(identity, key_id, signature, subject, received_at)?
         }
     }
-    if branch!(
-        "auth.role_unassigned",
-        subject.role.is_some_and(|role| !identity.roles.contains(&role))
-    ) {
+    if branch!("auth.role_unassigned", subject.role.is_some_and(|role| !identity.roles.contains(&role))) {
         return Err(unauthenticated("the claimed producer role is not assigned to it"));
     }
     Ok(Authenticated {
@@ -282,10 +274,7 @@ fn unauthenticated(reason: impl Into<std::borrow::Cow<'static, str>>) -> Fault {
 
 fn check_current(identity: &Identity, at: &Timestamp) -> Result<(), Fault> {
     let revoked = identity.revoked_at.as_ref().is_some_and(|revoked_at| revoked_at <= at);
-    match branch!(
-        "auth.identity_not_current",
-        revoked || identity.standing != Standing::Current
-    ) {
+    match branch!("auth.identity_not_current", revoked || identity.standing != Standing::Current) {
         true => Err(unauthenticated("the identity is no longer current")),
         false => Ok(()),
     }
@@ -323,9 +312,7 @@ fn check_signature(
     }
     let message = signed_message(subject.content_digest, subject.scope, &identity.actor_id)?;
     match branch!("auth.signature_invalid", verify(key, &message, signature).is_err()) {
-        true => Err(unauthenticated(
-            "the signature is not one of this key over this content",
-        )),
+        true => Err(unauthenticated("the signature is not one of this key over this content")),
         false => Ok(()),
     }
 }
@@ -367,9 +354,6 @@ impl AuthRecord {
             Proof::Session { .. } => false,
             Proof::Ed25519 { key_id, .. } => *key_id == key.key_id,
         };
-        branch!(
-            "auth.compromise_flags",
-            key.compromised && key.revoked_at.is_some() && rests_on_key
-        )
+        branch!("auth.compromise_flags", key.compromised && key.revoked_at.is_some() && rests_on_key)
     }
 }

@@ -144,10 +144,8 @@ impl Briefcase {
         let unexplained =
             self.recommendation_reason.is_none() && (self.recommendation.is_none() || self.alternatives.is_empty());
         match crate::branch!("briefcase.null_recommendation_has_reason", unexplained) {
-            true => Err(
-                Fault::schema("a packet without recommendation or alternatives says why")
-                    .within("recommendation_reason"),
-            ),
+            true => Err(Fault::schema("a packet without recommendation or alternatives says why")
+                .within("recommendation_reason")),
             false => Ok(()),
         }
     }

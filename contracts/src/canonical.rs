@@ -75,11 +75,7 @@ impl<T: Serialize + DeserializeOwned> Canonical<T> {
     pub fn read(bytes: &[u8]) -> Result<Self, Fault> {
         let value = read_canonical(bytes)?;
         let value = from_value(value)?;
-        Ok(Self {
-            value,
-            bytes: bytes.into(),
-            digest: Digest::of(bytes),
-        })
+        Ok(Self { value, bytes: bytes.into(), digest: Digest::of(bytes) })
     }
 }
 
@@ -143,9 +139,7 @@ fn read_bounded(bytes: &[u8]) -> Result<Value, Fault> {
 /// `oversize`.
 pub(crate) fn check_size(bytes: &[u8]) -> Result<(), Fault> {
     match crate::branch!("canonical.payload_beyond_bound", bytes.len() > PAYLOAD_BYTES_MAX) {
-        true => Err(Fault::oversize(format!(
-            "a payload has at most {PAYLOAD_BYTES_MAX} bytes"
-        ))),
+        true => Err(Fault::oversize(format!("a payload has at most {PAYLOAD_BYTES_MAX} bytes"))),
         false => Ok(()),
     }
 }
@@ -153,9 +147,7 @@ pub(crate) fn check_size(bytes: &[u8]) -> Result<(), Fault> {
 fn check_form(bytes: &[u8], canonical: &[u8]) -> Result<(), Fault> {
     match crate::branch!("canonical.bytes_are_canonical", canonical == bytes) {
         true => Ok(()),
-        false => Err(Fault::schema(
-            "the bytes are not the canonical form (RFC 8785) of their content",
-        )),
+        false => Err(Fault::schema("the bytes are not the canonical form (RFC 8785) of their content")),
     }
 }
 
@@ -204,13 +196,11 @@ fn first_difference(read: &Value, written: &Value) -> Option<String> {
     let deeper = match (read, written) {
         (Value::Object(read), Value::Object(written)) => {
             let names = written.keys().chain(read.keys());
-            names
-                .into_iter()
-                .find_map(|name| match (read.get(name), written.get(name)) {
-                    (Some(read), Some(written)) => Some(inside(name.clone(), first_difference(read, written)?)),
-                    (Some(_), None) | (None, Some(_)) => Some(name.clone()),
-                    (None, None) => None,
-                })
+            names.into_iter().find_map(|name| match (read.get(name), written.get(name)) {
+                (Some(read), Some(written)) => Some(inside(name.clone(), first_difference(read, written)?)),
+                (Some(_), None) | (None, Some(_)) => Some(name.clone()),
+                (None, None) => None,
+            })
         }
         (Value::Array(read), Value::Array(written)) if read.len() == written.len() => {
             let mut pairs = read.iter().zip(written).enumerate();
@@ -253,9 +243,7 @@ impl Members {
     pub(crate) fn set(&mut self, key: &str, value: &Value) -> Result<(), Fault> {
         let member = (key.to_owned(), Self::written(key, value)?);
         self.0.retain(|(known, _)| known != key);
-        let place = self
-            .0
-            .partition_point(|(known, _)| known.encode_utf16().lt(key.encode_utf16()));
+        let place = self.0.partition_point(|(known, _)| known.encode_utf16().lt(key.encode_utf16()));
         self.0.insert(place, member);
         Ok(())
     }

@@ -202,9 +202,7 @@ impl Check for u64 {
     fn check(&self) -> Result<(), Fault> {
         match *self <= INTEGER_MAX {
             true => Ok(()),
-            false => Err(Fault::schema(
-                "an integer is at most 2^53 - 1; larger ones are decimal strings",
-            )),
+            false => Err(Fault::schema("an integer is at most 2^53 - 1; larger ones are decimal strings")),
         }
     }
 }
@@ -235,9 +233,7 @@ impl<T: Check> Check for Arc<T> {
 
 pub(crate) fn check_length(items: usize) -> Result<(), Fault> {
     match crate::branch!("contract.list_beyond_bound", items > LIST_ITEMS_MAX) {
-        true => Err(Fault::oversize(format!(
-            "a list has at most {LIST_ITEMS_MAX} items; page longer ones"
-        ))),
+        true => Err(Fault::oversize(format!("a list has at most {LIST_ITEMS_MAX} items; page longer ones"))),
         false => Ok(()),
     }
 }
@@ -245,20 +241,15 @@ pub(crate) fn check_length(items: usize) -> Result<(), Fault> {
 impl<T: Check> Check for Vec<T> {
     fn check(&self) -> Result<(), Fault> {
         check_length(self.len())?;
-        self.iter()
-            .enumerate()
-            .try_for_each(|(i, item)| item.check().map_err(|fault| fault.within(i)))
+        self.iter().enumerate().try_for_each(|(i, item)| item.check().map_err(|fault| fault.within(i)))
     }
 }
 
 impl<K: Check + std::fmt::Display, V: Check> Check for BTreeMap<K, V> {
     fn check(&self) -> Result<(), Fault> {
         check_length(self.len())?;
-        self.iter().try_for_each(|(key, value)| {
-            key.check()
-                .and_then(|()| value.check())
-                .map_err(|fault| fault.within(key))
-        })
+        self.iter()
+            .try_for_each(|(key, value)| key.check().and_then(|()| value.check()).map_err(|fault| fault.within(key)))
     }
 }
 

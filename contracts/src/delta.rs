@@ -219,9 +219,7 @@ impl Check for Change {
                 successor.check().map_err(|fault| fault.within("successor"))?;
                 reason.check().map_err(|fault| fault.within("reason"))
             }
-            Self::LiftRestriction {
-                urgent_receipt, reason, ..
-            } => {
+            Self::LiftRestriction { urgent_receipt, reason, .. } => {
                 urgent_receipt.check().map_err(|fault| fault.within("urgent_receipt"))?;
                 reason.check().map_err(|fault| fault.within("reason"))
             }
@@ -233,15 +231,13 @@ impl Check for Change {
                 nonempty(conditions, "conditions")?;
                 conditions.check().map_err(|fault| fault.within("conditions"))
             }
-            Self::SetTriggers {
-                reentries, trigger_gap, ..
-            } => {
+            Self::SetTriggers { reentries, trigger_gap, .. } => {
                 reentries.check().map_err(|fault| fault.within("reentries"))?;
                 trigger_gap.check().map_err(|fault| fault.within("trigger_gap"))
             }
-            Self::SetOwner { responsible_owner, .. } => responsible_owner
-                .check()
-                .map_err(|fault| fault.within("responsible_owner")),
+            Self::SetOwner { responsible_owner, .. } => {
+                responsible_owner.check().map_err(|fault| fault.within("responsible_owner"))
+            }
             Self::AddDependency { dependency } => dependency.check().map_err(|fault| fault.within("dependency")),
             Self::RemoveDependency { .. } => Ok(()),
             Self::SuspendEligibility { restriction } => {
@@ -317,16 +313,10 @@ impl Delta {
 
     fn check_body(&self) -> Result<(), Fault> {
         nonempty(&self.changes, "changes")?;
-        match crate::branch!(
-            "delta.proposal_digest_agrees",
-            self.compute_proposal_digest()? == self.proposal_digest
-        ) {
+        match crate::branch!("delta.proposal_digest_agrees", self.compute_proposal_digest()? == self.proposal_digest) {
             true => Ok(()),
-            false => Err(Fault::new(
-                RefusalCode::DigestMismatch,
-                "the proposal digest is not that of the body",
-            )
-            .within("proposal_digest")),
+            false => Err(Fault::new(RefusalCode::DigestMismatch, "the proposal digest is not that of the body")
+                .within("proposal_digest")),
         }
     }
 }

@@ -36,9 +36,7 @@ impl Digest {
     /// # Errors
     /// `schema_invalid` for a bare hexadecimal string, another algorithm, a placeholder or a truncated digest.
     pub fn parse(text: &str) -> Result<Self, Fault> {
-        let hex = text
-            .strip_prefix(PREFIX)
-            .ok_or_else(|| Fault::schema("a digest names its algorithm: `sha256:`"))?;
+        let hex = text.strip_prefix(PREFIX).ok_or_else(|| Fault::schema("a digest names its algorithm: `sha256:`"))?;
         let lowercase = hex.bytes().all(|b| b.is_ascii_digit() || (b'a'..=b'f').contains(&b));
         let mut raw = [0u8; 32];
         let decoded = lowercase && hex::decode_to_slice(hex, &mut raw).is_ok();

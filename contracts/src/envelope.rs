@@ -111,62 +111,20 @@ pub struct Envelope<B = Body> {
 impl<B> Contract for Envelope<B> {
     const NAME: &'static str = "Envelope";
     const FIELDS: &'static [Field] = &[
-        Field {
-            row: "CP-C1-F01",
-            name: "protocol_version",
-        },
-        Field {
-            row: "CP-C1-F02",
-            name: "payload_id",
-        },
-        Field {
-            row: "CP-C1-F03",
-            name: "type",
-        },
-        Field {
-            row: "CP-C1-F04",
-            name: "created_at",
-        },
-        Field {
-            row: "CP-C1-F05",
-            name: "producer",
-        },
-        Field {
-            row: "CP-C1-F06",
-            name: "parents",
-        },
-        Field {
-            row: "CP-C1-F07",
-            name: "obligation_ids",
-        },
-        Field {
-            row: "CP-C1-F08",
-            name: "episode_id",
-        },
-        Field {
-            row: "CP-C1-F09",
-            name: "semantic_basis",
-        },
-        Field {
-            row: "CP-C1-F10",
-            name: "disclosure",
-        },
-        Field {
-            row: "CP-C1-F11",
-            name: "budget_ref",
-        },
-        Field {
-            row: "CP-C1-F12",
-            name: "causation_event_id",
-        },
-        Field {
-            row: "CP-C1-F13",
-            name: "body",
-        },
-        Field {
-            row: "CP-C1-F14",
-            name: "content_digest",
-        },
+        Field { row: "CP-C1-F01", name: "protocol_version" },
+        Field { row: "CP-C1-F02", name: "payload_id" },
+        Field { row: "CP-C1-F03", name: "type" },
+        Field { row: "CP-C1-F04", name: "created_at" },
+        Field { row: "CP-C1-F05", name: "producer" },
+        Field { row: "CP-C1-F06", name: "parents" },
+        Field { row: "CP-C1-F07", name: "obligation_ids" },
+        Field { row: "CP-C1-F08", name: "episode_id" },
+        Field { row: "CP-C1-F09", name: "semantic_basis" },
+        Field { row: "CP-C1-F10", name: "disclosure" },
+        Field { row: "CP-C1-F11", name: "budget_ref" },
+        Field { row: "CP-C1-F12", name: "causation_event_id" },
+        Field { row: "CP-C1-F13", name: "body" },
+        Field { row: "CP-C1-F14", name: "content_digest" },
     ];
 }
 
@@ -248,10 +206,7 @@ impl Payload {
         members.set("content_digest", &Value::String(envelope.content_digest.to_string()))?;
         let bytes = members.whole();
         canonical::check_size(&bytes)?;
-        Ok(Self {
-            envelope,
-            bytes: bytes.into(),
-        })
+        Ok(Self { envelope, bytes: bytes.into() })
     }
 
     /// Reads received bytes: strict, canonical, of the known version, of the contract its `type` names, with the digest
@@ -291,15 +246,9 @@ impl Payload {
         };
         check(&envelope)?;
         match crate::branch!("envelope.content_digest_agrees", digest == envelope.content_digest) {
-            true => Ok(Self {
-                envelope,
-                bytes: bytes.into(),
-            }),
-            false => Err(Fault::new(
-                RefusalCode::DigestMismatch,
-                "the content digest is not that of the envelope",
-            )
-            .within("content_digest")),
+            true => Ok(Self { envelope, bytes: bytes.into() }),
+            false => Err(Fault::new(RefusalCode::DigestMismatch, "the content digest is not that of the envelope")
+                .within("content_digest")),
         }
     }
 
@@ -338,65 +287,29 @@ impl Payload {
 pub(crate) fn lineage(body: &Body) -> LineageRule {
     let rule = body.payload_type().lineage();
     let of_work = matches!(body, Body::Adjudication(body) if body.phase != Phase::SemanticCommit);
-    LineageRule {
-        episode_optional: rule.episode_optional && !of_work,
-        ..rule
-    }
+    LineageRule { episode_optional: rule.episode_optional && !of_work, ..rule }
 }
 
 /// Checks bounds, the agreement of type and body, and the lineage that the type may not lack (DEC-18).
 fn check(envelope: &Envelope) -> Result<(), Fault> {
-    envelope
-        .payload_id
-        .check()
-        .map_err(|fault| fault.within("payload_id"))?;
+    envelope.payload_id.check().map_err(|fault| fault.within("payload_id"))?;
     envelope.producer.check().map_err(|fault| fault.within("producer"))?;
     envelope.parents.check().map_err(|fault| fault.within("parents"))?;
-    envelope
-        .obligation_ids
-        .check()
-        .map_err(|fault| fault.within("obligation_ids"))?;
-    envelope
-        .episode_id
-        .check()
-        .map_err(|fault| fault.within("episode_id"))?;
-    envelope
-        .semantic_basis
-        .check()
-        .map_err(|fault| fault.within("semantic_basis"))?;
-    envelope
-        .disclosure
-        .check()
-        .map_err(|fault| fault.within("disclosure"))?;
-    envelope
-        .budget_ref
-        .check()
-        .map_err(|fault| fault.within("budget_ref"))?;
-    envelope
-        .causation_event_id
-        .check()
-        .map_err(|fault| fault.within("causation_event_id"))?;
-    envelope
-        .extensions
-        .check()
-        .map_err(|fault| fault.within("extensions"))?;
-    if crate::branch!(
-        "envelope.names_itself_as_parent",
-        envelope.parents.contains(&envelope.payload_id)
-    ) {
+    envelope.obligation_ids.check().map_err(|fault| fault.within("obligation_ids"))?;
+    envelope.episode_id.check().map_err(|fault| fault.within("episode_id"))?;
+    envelope.semantic_basis.check().map_err(|fault| fault.within("semantic_basis"))?;
+    envelope.disclosure.check().map_err(|fault| fault.within("disclosure"))?;
+    envelope.budget_ref.check().map_err(|fault| fault.within("budget_ref"))?;
+    envelope.causation_event_id.check().map_err(|fault| fault.within("causation_event_id"))?;
+    envelope.extensions.check().map_err(|fault| fault.within("extensions"))?;
+    if crate::branch!("envelope.names_itself_as_parent", envelope.parents.contains(&envelope.payload_id)) {
         return Err(Fault::new(RefusalCode::UnresolvedRef, "a payload is not its own parent").within("parents"));
     }
     let rule = lineage(&envelope.body);
     let missing = [
-        (
-            !rule.obligations_optional && envelope.obligation_ids.is_empty(),
-            "obligation_ids",
-        ),
+        (!rule.obligations_optional && envelope.obligation_ids.is_empty(), "obligation_ids"),
         (!rule.episode_optional && envelope.episode_id.is_none(), "episode_id"),
-        (
-            !rule.basis_optional && envelope.semantic_basis.is_none(),
-            "semantic_basis",
-        ),
+        (!rule.basis_optional && envelope.semantic_basis.is_none(), "semantic_basis"),
         (!rule.budget_optional && envelope.budget_ref.is_none(), "budget_ref"),
     ]
     .into_iter()

@@ -58,10 +58,7 @@ crate::contract! {
 
 impl Evidence {
     fn check_readback(&self) -> Result<(), Fault> {
-        match crate::branch!(
-            "evidence.readback_names_action",
-            self.readback.is_some() && self.action_ref.is_none()
-        ) {
+        match crate::branch!("evidence.readback_names_action", self.readback.is_some() && self.action_ref.is_none()) {
             true => Err(Fault::schema("a readback names the action it reads back").within("action_ref")),
             false => Ok(()),
         }

@@ -107,15 +107,9 @@ pub fn envelope(body: Body, extent: Extent) -> Envelope {
         payload_id: PayloadId::example(extent),
         r#type: payload_type,
         created_at: Timestamp::example(extent),
-        producer: ActorRef {
-            actor_id: ActorId::example(extent),
-            role: payload_type.producers()[0],
-        },
+        producer: ActorRef { actor_id: ActorId::example(extent), role: payload_type.producers()[0] },
         parents: full.then(|| PayloadId::from("payload-0")).into_iter().collect(),
-        obligation_ids: (full || !lineage.obligations_optional)
-            .then(|| Example::example(extent))
-            .into_iter()
-            .collect(),
+        obligation_ids: (full || !lineage.obligations_optional).then(|| Example::example(extent)).into_iter().collect(),
         episode_id: (full || !lineage.episode_optional).then(|| Example::example(extent)),
         semantic_basis: (full || !lineage.basis_optional).then(|| Example::example(extent)),
         disclosure: DisclosureRef::example(extent),

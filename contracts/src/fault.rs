@@ -19,11 +19,7 @@ impl Fault {
     /// A defect of the object itself.
     #[must_use]
     pub fn new(code: RefusalCode, reason: impl Into<Cow<'static, str>>) -> Self {
-        Self {
-            code,
-            path: String::new(),
-            reason: reason.into(),
-        }
+        Self { code, path: String::new(), reason: reason.into() }
     }
 
     /// A violation of the contract's shape. Code `schema_invalid`.

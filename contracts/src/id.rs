@@ -33,9 +33,7 @@ fn check_stream(text: &str) -> Result<(), Fault> {
     let plain = |b: u8| b.is_ascii_alphanumeric() || matches!(b, b'.' | b'_' | b':' | b'-' | b'/');
     match text.bytes().all(plain) {
         true => Ok(()),
-        false => Err(Fault::schema(
-            "a stream's name has characters from A-Z a-z 0-9 . _ : - /",
-        )),
+        false => Err(Fault::schema("a stream's name has characters from A-Z a-z 0-9 . _ : - /")),
     }
 }
 

@@ -130,12 +130,8 @@ impl ParameterBound {
     pub fn admits(&self, value: Option<&Plain>) -> bool {
         let Some(value) = value else { return false };
         let integer = value.as_integer();
-        let low = self
-            .at_least
-            .is_none_or(|bound| integer.is_some_and(|integer| integer >= bound));
-        let high = self
-            .at_most
-            .is_none_or(|bound| integer.is_some_and(|integer| integer <= bound));
+        let low = self.at_least.is_none_or(|bound| integer.is_some_and(|integer| integer >= bound));
+        let high = self.at_most.is_none_or(|bound| integer.is_some_and(|integer| integer <= bound));
         let member = self.one_of.as_ref().is_none_or(|allowed| allowed.contains(value));
         low && high && member
     }
@@ -240,10 +236,7 @@ impl AffectedScope {
     pub fn is_narrow(&self) -> bool {
         match self {
             Self::Grant { .. } => true,
-            Self::Target {
-                operation: Some(_),
-                targets,
-            } => targets.is_exact(),
+            Self::Target { operation: Some(_), targets } => targets.is_exact(),
             Self::Target { operation: None, .. }
             | Self::Space {}
             | Self::Operation { .. }

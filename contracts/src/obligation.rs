@@ -123,12 +123,7 @@ pub enum Watch {
 impl Check for Watch {
     fn check(&self) -> Result<(), Fault> {
         match self {
-            Self::Entity {
-                entity_ref,
-                scope,
-                change_kinds,
-                evidence_ids,
-            } => {
+            Self::Entity { entity_ref, scope, change_kinds, evidence_ids } => {
                 entity_ref.check().map_err(|fault| fault.within("entity_ref"))?;
                 scope.check().map_err(|fault| fault.within("scope"))?;
                 change_kinds.check().map_err(|fault| fault.within("change_kinds"))?;

@@ -113,10 +113,9 @@ impl PayloadType {
     /// `missing_authority`.
     pub fn check_consumer(self, role: ProducerRole) -> Result<(), Fault> {
         match crate::branch!("payload_type.consumer_unmapped", !self.consumers().contains(&role)) {
-            true => Err(Fault::new(
-                RefusalCode::MissingAuthority,
-                format!("the role `{role}` does not act on `{self}`"),
-            )),
+            true => {
+                Err(Fault::new(RefusalCode::MissingAuthority, format!("the role `{role}` does not act on `{self}`")))
+            }
             false => Ok(()),
         }
     }
@@ -129,10 +128,7 @@ impl PayloadType {
 /// `missing_authority`.
 pub fn check_producer(envelope: &Envelope) -> Result<(), Fault> {
     let role = envelope.producer.role;
-    if crate::branch!(
-        "payload_type.producer_unmapped",
-        !envelope.r#type.producers().contains(&role)
-    ) {
+    if crate::branch!("payload_type.producer_unmapped", !envelope.r#type.producers().contains(&role)) {
         let reason = format!("the role `{role}` does not produce `{}`", envelope.r#type);
         return Err(Fault::new(RefusalCode::MissingAuthority, reason).within("producer.role"));
     }

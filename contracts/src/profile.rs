@@ -60,9 +60,7 @@ impl Check for DisclosureRule {
         self.purpose.check().map_err(|fault| fault.within("purpose"))?;
         self.recipient.check().map_err(|fault| fault.within("recipient"))?;
         self.categories.check().map_err(|fault| fault.within("categories"))?;
-        self.permitted_use
-            .check()
-            .map_err(|fault| fault.within("permitted_use"))
+        self.permitted_use.check().map_err(|fault| fault.within("permitted_use"))
     }
 }
 
@@ -203,11 +201,8 @@ impl Profile {
         let open = self.unanswered();
         match open.is_empty() {
             true => Ok(()),
-            false => Err(Fault::new(
-                RefusalCode::ProfileIncomplete,
-                format!("the profile leaves open: {open:?}"),
-            )
-            .within("answers")),
+            false => Err(Fault::new(RefusalCode::ProfileIncomplete, format!("the profile leaves open: {open:?}"))
+                .within("answers")),
         }
     }
 }
@@ -220,31 +215,15 @@ impl Check for Profile {
         self.answers.check().map_err(|fault| fault.within("answers"))?;
         let known = |key: &Key| (1..=QUESTIONS).any(|number| key.as_str() == format!("q{number}"));
         if let Some(key) = self.answers.keys().find(|key| !known(key)) {
-            return Err(Fault::schema("the answers are keyed `q1` to `q10`")
-                .within(key)
-                .within("answers"));
+            return Err(Fault::schema("the answers are keyed `q1` to `q10`").within(key).within("answers"));
         }
-        self.signing_policy
-            .check()
-            .map_err(|fault| fault.within("signing_policy"))?;
-        self.restrictive_events
-            .check()
-            .map_err(|fault| fault.within("restrictive_events"))?;
-        self.disclosure_rules
-            .check()
-            .map_err(|fault| fault.within("disclosure_rules"))?;
-        self.restrictive_authority
-            .check()
-            .map_err(|fault| fault.within("restrictive_authority"))?;
-        self.deadline_policy
-            .check()
-            .map_err(|fault| fault.within("deadline_policy"))?;
+        self.signing_policy.check().map_err(|fault| fault.within("signing_policy"))?;
+        self.restrictive_events.check().map_err(|fault| fault.within("restrictive_events"))?;
+        self.disclosure_rules.check().map_err(|fault| fault.within("disclosure_rules"))?;
+        self.restrictive_authority.check().map_err(|fault| fault.within("restrictive_authority"))?;
+        self.deadline_policy.check().map_err(|fault| fault.within("deadline_policy"))?;
         self.budget.check().map_err(|fault| fault.within("budget"))?;
-        self.obligation_budget
-            .check()
-            .map_err(|fault| fault.within("obligation_budget"))?;
-        self.reserved_budget
-            .check()
-            .map_err(|fault| fault.within("reserved_budget"))
+        self.obligation_budget.check().map_err(|fault| fault.within("obligation_budget"))?;
+        self.reserved_budget.check().map_err(|fault| fault.within("reserved_budget"))
     }
 }

@@ -138,11 +138,7 @@ impl Link {
     #[must_use]
     pub fn after(stream: StreamId, head: Option<Head>) -> Self {
         let position = Position(head.map_or(0, |head| head.position.0) + 1);
-        Self {
-            stream,
-            position,
-            previous: head.map(|head| head.link),
-        }
+        Self { stream, position, previous: head.map(|head| head.link) }
     }
 
     /// `H({stream, position, previous_link_digest, record_digest})`: the stream's head after this record.
@@ -157,10 +153,7 @@ impl Link {
                 record.raw(),
             ],
         );
-        Head {
-            position: self.position,
-            link,
-        }
+        Head { position: self.position, link }
     }
 }
 

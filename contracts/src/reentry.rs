@@ -141,16 +141,9 @@ impl<'de> Deserialize<'de> for TypedPredicate {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         use serde::de::Error;
         fn typed<T: serde::de::DeserializeOwned, E: Error>(members: BTreeMap<Key, Value>) -> Result<T, E> {
-            let object = members
-                .into_iter()
-                .map(|(key, value)| (key.to_string(), value))
-                .collect();
+            let object = members.into_iter().map(|(key, value)| (key.to_string(), value)).collect();
             crate::canonical::shape(Value::Object(object)).map_err(|fault| {
-                let field = if fault.path.is_empty() {
-                    String::new()
-                } else {
-                    format!(" at `{}`", fault.path)
-                };
+                let field = if fault.path.is_empty() { String::new() } else { format!(" at `{}`", fault.path) };
                 E::custom(format!("{}{field}", fault.reason))
             })
         }
@@ -158,9 +151,7 @@ impl<'de> Deserialize<'de> for TypedPredicate {
         let operator = match members.get(&Key::from("operator")) {
             Some(Value::String(operator)) if is_operator_name(operator) => operator.clone(),
             Some(_) | None => {
-                return Err(D::Error::custom(
-                    "a predicate names its `operator`, such as `TimeReached`",
-                ));
+                return Err(D::Error::custom("a predicate names its `operator`, such as `TimeReached`"));
             }
         };
         let known = |members: &mut BTreeMap<Key, Value>| {
@@ -236,9 +227,7 @@ impl TypedPredicate {
 
     fn size(&self, depth: usize) -> Result<usize, Fault> {
         if depth > PREDICATE_DEPTH_MAX {
-            return Err(Fault::schema(format!(
-                "a predicate nests at most {PREDICATE_DEPTH_MAX} deep"
-            )));
+            return Err(Fault::schema(format!("a predicate nests at most {PREDICATE_DEPTH_MAX} deep")));
         }
         let mut nodes = 1usize;
         for child in self.children() {
@@ -246,9 +235,7 @@ impl TypedPredicate {
         }
         match nodes <= PREDICATE_NODES_MAX {
             true => Ok(nodes),
-            false => Err(Fault::schema(format!(
-                "a predicate has at most {PREDICATE_NODES_MAX} nodes"
-            ))),
+            false => Err(Fault::schema(format!("a predicate has at most {PREDICATE_NODES_MAX} nodes"))),
         }
     }
 }
@@ -266,9 +253,7 @@ impl Check for TypedPredicate {
             Self::All(all) => all.check(),
             Self::Any(any) => any.check(),
             Self::Unsupported(members) => members.iter().try_for_each(|(key, value)| {
-                key.check()
-                    .and_then(|()| crate::refs::Plain(value.clone()).check())
-                    .map_err(|fault| fault.within(key))
+                key.check().and_then(|()| crate::refs::Plain(value.clone()).check()).map_err(|fault| fault.within(key))
             }),
         }
     }

@@ -176,11 +176,7 @@ impl TargetPattern {
     /// Exactly this target.
     #[must_use]
     pub fn exactly(target: &Target) -> Self {
-        Self {
-            r#type: target.r#type.clone(),
-            account: target.account.clone(),
-            address: target.address.clone(),
-        }
+        Self { r#type: target.r#type.clone(), account: target.account.clone(), address: target.address.clone() }
     }
 
     /// Whether the pattern covers a target.
@@ -283,9 +279,7 @@ impl Check for Plain {
                 },
                 Value::String(text) => match text.len() <= PLAIN_BYTES_MAX {
                     true => Ok(()),
-                    false => Err(Fault::oversize(format!(
-                        "plain text has at most {PLAIN_BYTES_MAX} bytes"
-                    ))),
+                    false => Err(Fault::oversize(format!("plain text has at most {PLAIN_BYTES_MAX} bytes"))),
                 },
                 Value::Array(items) => {
                     check_length(items.len())?;
@@ -293,12 +287,10 @@ impl Check for Plain {
                 }
                 Value::Object(entries) => {
                     check_length(entries.len())?;
-                    entries
-                        .iter()
-                        .try_for_each(|(key, value)| match key.len() <= KEY_BYTES_MAX {
-                            true => walk(value),
-                            false => Err(Fault::oversize(format!("a key has at most {KEY_BYTES_MAX} bytes"))),
-                        })
+                    entries.iter().try_for_each(|(key, value)| match key.len() <= KEY_BYTES_MAX {
+                        true => walk(value),
+                        false => Err(Fault::oversize(format!("a key has at most {KEY_BYTES_MAX} bytes"))),
+                    })
                 }
             }
         }

@@ -191,10 +191,7 @@ impl RefusalCode {
     /// The code's place in [`PRECEDENCE`], 0 first.
     #[must_use]
     pub fn precedence(self) -> usize {
-        PRECEDENCE
-            .iter()
-            .position(|&code| code == self)
-            .unwrap_or(PRECEDENCE.len())
+        PRECEDENCE.iter().position(|&code| code == self).unwrap_or(PRECEDENCE.len())
     }
 
     /// Whether the same input may succeed later without being changed. Each code is listed by hand.
@@ -341,12 +338,7 @@ impl Denial {
     /// A denial without an offending reference.
     #[must_use]
     pub fn new(code: RefusalCode, check: CheckKind, reason: impl Into<String>) -> Self {
-        Self {
-            code,
-            check,
-            offending: None,
-            reason: reason.into(),
-        }
+        Self { code, check, offending: None, reason: reason.into() }
     }
 
     /// The same denial, naming what gave offence.
@@ -368,12 +360,7 @@ impl From<crate::fault::Fault> for Denial {
         .into_iter()
         .find_map(|(code, check)| (code == fault.code).then_some(check))
         .unwrap_or(CheckKind::Schema);
-        Self {
-            code: fault.code,
-            check,
-            offending,
-            reason: fault.reason.into_owned(),
-        }
+        Self { code: fault.code, check, offending, reason: fault.reason.into_owned() }
     }
 }
 

@@ -40,10 +40,7 @@ impl Timestamp {
         }
         let civil: jiff::civil::DateTime = text.trim_end_matches('Z').parse().map_err(|_| invalid())?;
         let since_epoch = civil.duration_since(EPOCH);
-        Ok(Self {
-            text: text.into(),
-            unix_ms: i64::try_from(since_epoch.as_millis()).map_err(|_| invalid())?,
-        })
+        Ok(Self { text: text.into(), unix_ms: i64::try_from(since_epoch.as_millis()).map_err(|_| invalid())? })
     }
 
     /// The instant `unix_ms` milliseconds after 1970-01-01T00:00:00Z, written with milliseconds.
@@ -52,10 +49,7 @@ impl Timestamp {
     pub fn from_unix_ms(unix_ms: i64) -> Self {
         let unix_ms = unix_ms.clamp(-62_167_219_200_000, 253_402_300_799_999);
         let civil = EPOCH.saturating_add(jiff::SignedDuration::from_millis(unix_ms));
-        Self {
-            text: format!("{civil:.3}Z").into(),
-            unix_ms,
-        }
+        Self { text: format!("{civil:.3}Z").into(), unix_ms }
     }
 
     /// Milliseconds since 1970-01-01T00:00:00Z.
@@ -67,10 +61,7 @@ impl Timestamp {
     /// The instant `duration_ms` milliseconds later.
     #[must_use]
     pub fn plus_ms(&self, duration_ms: u64) -> Self {
-        Self::from_unix_ms(
-            self.unix_ms
-                .saturating_add(i64::try_from(duration_ms).unwrap_or(i64::MAX)),
-        )
+        Self::from_unix_ms(self.unix_ms.saturating_add(i64::try_from(duration_ms).unwrap_or(i64::MAX)))
     }
 
     /// The text exactly as received.

@@ -32,11 +32,8 @@ impl ContextItem {
             crate::canonical::digest_of(&self.content)? == self.reference.digest
         ) {
             true => Ok(()),
-            false => Err(Fault::new(
-                RefusalCode::DigestMismatch,
-                "the content is not what its reference names",
-            )
-            .within("content")),
+            false => Err(Fault::new(RefusalCode::DigestMismatch, "the content is not what its reference names")
+                .within("content")),
         }
     }
 }
@@ -76,9 +73,10 @@ impl Work {
         let stop = &self.stop_condition;
         match stop.rounds_max > 0 && stop.calls_max > 0 && stop.time_ms_max > 0 {
             true => Ok(()),
-            false => Err(
-                Fault::schema("work is bounded in rounds, calls and time, each at least 1").within("stop_condition"),
-            ),
+            false => {
+                Err(Fault::schema("work is bounded in rounds, calls and time, each at least 1")
+                    .within("stop_condition"))
+            }
         }
     }
 }

@@ -105,10 +105,7 @@ mod tests {
         accounts.enrol("case-never-run".into()).unwrap();
         let counts = accounts.counts();
         assert_eq!(counts.values().sum::<usize>(), 5);
-        assert_eq!(
-            (counts[&Fate::Unknown], counts[&Fate::TimedOut], counts[&Fate::Pending]),
-            (1, 1, 1)
-        );
+        assert_eq!((counts[&Fate::Unknown], counts[&Fate::TimedOut], counts[&Fate::Pending]), (1, 1, 1));
         assert_eq!(accounts.cases().count(), 5);
     }
 
@@ -116,16 +113,10 @@ mod tests {
     fn nothing_is_enrolled_settled_or_left_out_twice() {
         let mut accounts = Accounts::default();
         let case = Key::from("case-1");
-        assert_eq!(
-            accounts.settle(&case, Fate::Completed),
-            Err(Refused::NotEnrolled(case.clone()))
-        );
+        assert_eq!(accounts.settle(&case, Fate::Completed), Err(Refused::NotEnrolled(case.clone())));
         accounts.enrol(case.clone()).unwrap();
         assert_eq!(accounts.enrol(case.clone()), Err(Refused::EnrolledBefore(case.clone())));
         accounts.settle(&case, Fate::CommitFailed).unwrap();
-        assert_eq!(
-            accounts.settle(&case, Fate::Completed),
-            Err(Refused::Settled(case, Fate::CommitFailed))
-        );
+        assert_eq!(accounts.settle(&case, Fate::Completed), Err(Refused::Settled(case, Fate::CommitFailed)));
     }
 }

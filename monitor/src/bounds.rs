@@ -9,10 +9,7 @@ use closer_contracts::time::Timestamp;
 
 /// The first parameter that does not fit the operation's rules, and why.
 pub(crate) fn misfit(entry: &OperationEntry, action: &Action) -> Option<(String, &'static str)> {
-    let unknown = action
-        .parameters
-        .keys()
-        .find(|name| !entry.parameters.iter().any(|rule| rule.name == **name));
+    let unknown = action.parameters.keys().find(|name| !entry.parameters.iter().any(|rule| rule.name == **name));
     if let Some(name) = unknown {
         return Some((name.to_string(), "the operation has no such parameter"));
     }
@@ -44,15 +41,10 @@ pub(crate) fn covers(scope: &AffectedScope, action: &Action, obligation_id: &Obl
         AffectedScope::Space {} => true,
         AffectedScope::Operation { operation } => *operation == action.operation,
         AffectedScope::Target { operation, targets } => {
-            operation
-                .as_ref()
-                .is_none_or(|operation| *operation == action.operation)
-                && targets.covers(&action.target)
+            operation.as_ref().is_none_or(|operation| *operation == action.operation) && targets.covers(&action.target)
         }
         AffectedScope::Grant { grant_id } => *grant_id == action.authority_ref,
-        AffectedScope::Obligation {
-            obligation_id: restricted,
-        } => restricted == obligation_id,
+        AffectedScope::Obligation { obligation_id: restricted } => restricted == obligation_id,
     }
 }
 
@@ -60,10 +52,6 @@ pub(crate) fn covers(scope: &AffectedScope, action: &Action, obligation_id: &Obl
 pub(crate) fn violates(constraint: &Constraint, action: &Action) -> bool {
     let about = (constraint.operations.is_empty() || constraint.operations.contains(&action.operation))
         && (constraint.targets.is_empty() || constraint.targets.iter().any(|targets| targets.covers(&action.target)));
-    let mut bounds = constraint
-        .bounds
-        .iter()
-        .filter(|bound| bound.operation == action.operation)
-        .peekable();
+    let mut bounds = constraint.bounds.iter().filter(|bound| bound.operation == action.operation).peekable();
     about && (bounds.peek().is_none() || bounds.any(|bound| !bound.admits(action.parameters.get(&bound.parameter))))
 }

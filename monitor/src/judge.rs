@@ -84,15 +84,8 @@ pub fn judge(situation: &Situation<'_>) -> Verdict {
 fn admission(situation: &Situation<'_>, entry: &OperationEntry, grant: &Grant) -> Admission {
     let permit_ms = situation.state.profile().map_or(0, |profile| profile.limits.permit_ms);
     let by_limit = situation.now.plus_ms(permit_ms);
-    let ends = [
-        Some(&grant.expiry),
-        Some(&entry.verification.expires_at),
-        situation.ownership.lease_expiry.as_ref(),
-    ];
-    let valid_until = ends
-        .into_iter()
-        .flatten()
-        .fold(by_limit, |earliest, end| earliest.min(end.clone()));
+    let ends = [Some(&grant.expiry), Some(&entry.verification.expires_at), situation.ownership.lease_expiry.as_ref()];
+    let valid_until = ends.into_iter().flatten().fold(by_limit, |earliest, end| earliest.min(end.clone()));
     Admission {
         action_id: situation.action.action_id.clone(),
         attempt_id: situation.action.attempt_id.clone(),
@@ -120,16 +113,10 @@ fn producer(situation: &Situation<'_>) -> Vec<Denial> {
     let identity = situation.state.identity(&producer.actor_id);
     let current = identity.is_some_and(|identity| {
         identity.standing == Standing::Current
-            && identity
-                .revoked_at
-                .as_ref()
-                .is_none_or(|revoked_at| revoked_at > situation.now)
+            && identity.revoked_at.as_ref().is_none_or(|revoked_at| revoked_at > situation.now)
             && identity.roles.contains(&producer.role)
     });
-    if branch!(
-        "monitor.producer_current",
-        current && producer.role == ProducerRole::Planner
-    ) {
+    if branch!("monitor.producer_current", current && producer.role == ProducerRole::Planner) {
         return Vec::new();
     }
     let reason = "an action comes from a current identity in the planner's role";
@@ -139,32 +126,17 @@ fn producer(situation: &Situation<'_>) -> Vec<Denial> {
 /// A clock in doubt permits nothing that depends on time, and every grant does (DEC-59).
 fn clock(situation: &Situation<'_>, denials: &mut Vec<Denial>) {
     if branch!("monitor.clock_unreliable", situation.clock == ClockStanding::Unreliable) {
-        deny(
-            denials,
-            Code::ClockUnreliable,
-            CheckKind::Runtime,
-            "clock",
-            "the runtime's clock is in doubt",
-        );
+        deny(denials, Code::ClockUnreliable, CheckKind::Runtime, "clock", "the runtime's clock is in doubt");
     }
 }
 
 /// Registry entry, its contract pin and expiry, the proposer's capability, the profile (§3.3, DEC-44, DEC-86).
 fn registry<'a>(situation: &Situation<'a>, denials: &mut Vec<Denial>) -> Option<&'a OperationEntry> {
     let operation = &situation.action.operation;
-    let registered = situation
-        .state
-        .operation(operation)
-        .filter(|entry| entry.standing == Standing::Current);
+    let registered = situation.state.operation(operation).filter(|entry| entry.standing == Standing::Current);
     if branch!("monitor.operation_unregistered", registered.is_none()) {
         let reason = "the operation is not in the registry";
-        deny(
-            denials,
-            Code::UnregisteredOperation,
-            CheckKind::Authority,
-            operation,
-            reason,
-        );
+        deny(denials, Code::UnregisteredOperation, CheckKind::Authority, operation, reason);
     }
     let entry = registered?;
     trust(situation, entry, denials);
@@ -173,28 +145,13 @@ fn registry<'a>(situation: &Situation<'a>, denials: &mut Vec<Denial>) -> Option<
     });
     if branch!("monitor.capability_undeclared", !capable) {
         let reason = format!("`{}` has not declared `{}`", situation.proposer, entry.capability);
-        deny(
-            denials,
-            Code::CapabilityUndeclared,
-            CheckKind::Authority,
-            &entry.capability,
-            reason,
-        );
+        deny(denials, Code::CapabilityUndeclared, CheckKind::Authority, &entry.capability, reason);
     }
-    let open = situation
-        .state
-        .profile()
-        .map_or(vec![1], |profile| profile.unanswered());
+    let open = situation.state.profile().map_or(vec![1], |profile| profile.unanswered());
     let consequential = entry.effect_class != EffectClass::ReadOnly;
     if branch!("monitor.profile_incomplete", consequential && !open.is_empty()) {
         let reason = format!("the deployment profile leaves questions {open:?} open");
-        deny(
-            denials,
-            Code::ProfileIncomplete,
-            CheckKind::Authority,
-            "profile",
-            reason,
-        );
+        deny(denials, Code::ProfileIncomplete, CheckKind::Authority, "profile", reason);
     }
     Some(entry)
 }
@@ -204,24 +161,12 @@ fn trust(situation: &Situation<'_>, entry: &OperationEntry, denials: &mut Vec<De
     let verified = &entry.verification;
     if branch!("monitor.registry_expired", verified.expires_at <= *situation.now) {
         let reason = format!("the entry's verification expired at {}", verified.expires_at);
-        deny(
-            denials,
-            Code::RegistryExpired,
-            CheckKind::Authority,
-            &entry.operation,
-            reason,
-        );
+        deny(denials, Code::RegistryExpired, CheckKind::Authority, &entry.operation, reason);
     }
     let pinned = verified.contract_digest == entry.contract_digest && verified.version == entry.version;
     if branch!("monitor.contract_unpinned", !pinned) {
         let reason = "the registered contract is not the one that was verified";
-        deny(
-            denials,
-            Code::ContractIncompatible,
-            CheckKind::Authority,
-            &entry.operation,
-            reason,
-        );
+        deny(denials, Code::ContractIncompatible, CheckKind::Authority, &entry.operation, reason);
     }
 }
 
@@ -233,13 +178,7 @@ fn target_and_parameters(situation: &Situation<'_>, entry: Option<&OperationEntr
     let typed = entry.is_none_or(|entry| entry.target_type == action.target.r#type);
     if branch!("monitor.target_differs", !same || !typed) {
         let reason = "the target is not the one that was assessed, or not of the operation's type";
-        deny(
-            denials,
-            Code::TargetMismatch,
-            CheckKind::Authority,
-            &action.target.address,
-            reason,
-        );
+        deny(denials, Code::TargetMismatch, CheckKind::Authority, &action.target.address, reason);
     }
     if let Some((name, complaint)) = entry.and_then(|entry| misfit(entry, action))
         && branch!("monitor.parameter_misfit", true)
@@ -254,30 +193,15 @@ fn grant<'a>(situation: &Situation<'a>, denials: &mut Vec<Denial>) -> Option<&'a
     let id = &action.authority_ref;
     let known = situation.state.grant(id);
     if branch!("monitor.no_such_grant", known.is_none()) {
-        deny(
-            denials,
-            Code::MissingAuthority,
-            CheckKind::Authority,
-            id,
-            "there is no such grant",
-        );
+        deny(denials, Code::MissingAuthority, CheckKind::Authority, id, "there is no such grant");
     }
     let grant = known?;
-    if branch!(
-        "monitor.operation_not_granted",
-        !grant.allowed_operations.contains(&action.operation)
-    ) {
+    if branch!("monitor.operation_not_granted", !grant.allowed_operations.contains(&action.operation)) {
         let reason = format!("the grant does not allow `{}`", action.operation);
         deny(denials, Code::MissingAuthority, CheckKind::Authority, id, reason);
     }
-    if branch!(
-        "monitor.target_not_granted",
-        !grant.targets.iter().any(|targets| targets.covers(&action.target))
-    ) {
-        let reason = format!(
-            "the grant does not cover `{}` of `{}`",
-            action.target.address, action.target.account
-        );
+    if branch!("monitor.target_not_granted", !grant.targets.iter().any(|targets| targets.covers(&action.target))) {
+        let reason = format!("the grant does not cover `{}` of `{}`", action.target.address, action.target.account);
         deny(denials, Code::OutOfBounds, CheckKind::Authority, id, reason);
     }
     let beyond = grant
@@ -297,13 +221,7 @@ fn grant<'a>(situation: &Situation<'a>, denials: &mut Vec<Denial>) -> Option<&'a
         );
     }
     if branch!("monitor.grant_revoked", grant.revocation.revoked_by.is_some()) {
-        deny(
-            denials,
-            Code::GrantRevoked,
-            CheckKind::Authority,
-            id,
-            "the grant has been revoked",
-        );
+        deny(denials, Code::GrantRevoked, CheckKind::Authority, id, "the grant has been revoked");
     }
     if branch!("monitor.grant_expired", grant.expiry <= *situation.now) {
         let reason = format!("the grant expired at {}", grant.expiry);
@@ -317,13 +235,7 @@ fn constraints(situation: &Situation<'_>, denials: &mut Vec<Denial>) {
     for constraint in situation.state.constraints_in_force() {
         if branch!("monitor.constraint_violated", violates(constraint, situation.action)) {
             let reason = format!("outside a constraint: {}", constraint.statement);
-            deny(
-                denials,
-                Code::Restricted,
-                CheckKind::Authority,
-                &constraint.constraint_id,
-                reason,
-            );
+            deny(denials, Code::Restricted, CheckKind::Authority, &constraint.constraint_id, reason);
         }
     }
 }
@@ -334,13 +246,7 @@ fn restrictions(situation: &Situation<'_>, denials: &mut Vec<Denial>) {
         let covered = covers(&restriction.affected_scope, situation.action, situation.obligation_id);
         if branch!("monitor.restriction_covers", covered) {
             let reason = format!("a restriction covers the action: {}", restriction.reason);
-            deny(
-                denials,
-                Code::Restricted,
-                CheckKind::Authority,
-                &restriction.restriction_id,
-                reason,
-            );
+            deny(denials, Code::Restricted, CheckKind::Authority, &restriction.restriction_id, reason);
         }
     }
 }
@@ -348,37 +254,19 @@ fn restrictions(situation: &Situation<'_>, denials: &mut Vec<Denial>) {
 /// Relevant versions: the registry entry's, and everything the assessment read (DEC-46).
 fn versions(situation: &Situation<'_>, entry: Option<&OperationEntry>, denials: &mut Vec<Denial>) {
     if let Some(entry) = entry
-        && branch!(
-            "monitor.registry_version_moved",
-            entry.version != situation.action.registry_version
-        )
+        && branch!("monitor.registry_version_moved", entry.version != situation.action.registry_version)
     {
         let reason = format!("the registry entry is at version {}", entry.version);
-        deny(
-            denials,
-            Code::StaleVersion,
-            CheckKind::Authority,
-            &entry.operation,
-            reason,
-        );
+        deny(denials, Code::StaleVersion, CheckKind::Authority, &entry.operation, reason);
     }
     let assessed = situation.action.relevant_semantic_version;
-    if branch!(
-        "monitor.semantic_version_ahead",
-        assessed > situation.state.reference().version
-    ) {
+    if branch!("monitor.semantic_version_ahead", assessed > situation.state.reference().version) {
         let reason = "the action names a state version that is not accepted";
         deny(denials, Code::StaleVersion, CheckKind::Authority, assessed, reason);
     }
     for moved in situation.moved {
         if branch!("monitor.read_set_moved", true) {
-            deny(
-                denials,
-                Code::StaleVersion,
-                CheckKind::Support,
-                &moved.fact,
-                moved.change.clone(),
-            );
+            deny(denials, Code::StaleVersion, CheckKind::Support, &moved.fact, moved.change.clone());
         }
     }
 }
@@ -388,81 +276,36 @@ fn assessment(situation: &Situation<'_>, denials: &mut Vec<Denial>) {
     let action = situation.action;
     let Some(offered) = situation.offered else {
         let reason = "no pre-action adjudication of this content is on record";
-        deny(
-            denials,
-            Code::Unassessed,
-            CheckKind::Authority,
-            action.logical_digest,
-            reason,
-        );
+        deny(denials, Code::Unassessed, CheckKind::Authority, action.logical_digest, reason);
         return;
     };
     let adjudication = offered.adjudication;
     if branch!("monitor.wrong_phase", adjudication.phase != Phase::PreAction) {
         let reason = format!("a `{}` adjudication does not admit an action", adjudication.phase);
-        deny(
-            denials,
-            Code::WrongPhase,
-            CheckKind::Authority,
-            &adjudication.adjudication_id,
-            reason,
-        );
+        deny(denials, Code::WrongPhase, CheckKind::Authority, &adjudication.adjudication_id, reason);
         return;
     }
-    if branch!(
-        "monitor.other_subject_assessed",
-        adjudication.subject.digest != action.logical_digest
-    ) {
+    if branch!("monitor.other_subject_assessed", adjudication.subject.digest != action.logical_digest) {
         let reason = "the adjudication is of other content";
-        deny(
-            denials,
-            Code::SubjectMismatch,
-            CheckKind::Authority,
-            &adjudication.adjudication_id,
-            reason,
-        );
+        deny(denials, Code::SubjectMismatch, CheckKind::Authority, &adjudication.adjudication_id, reason);
     }
     if branch!("monitor.not_justified", !adjudication.disposition.is_positive()) {
         let reason = format!("the adjudication came to `{}`", adjudication.disposition);
-        deny(
-            denials,
-            Code::Unassessed,
-            CheckKind::Authority,
-            &adjudication.adjudication_id,
-            reason,
-        );
+        deny(denials, Code::Unassessed, CheckKind::Authority, &adjudication.adjudication_id, reason);
     }
 }
 
 /// Ownership epoch and lease (§6.4, C12).
 fn ownership(situation: &Situation<'_>, denials: &mut Vec<Denial>) {
     let ownership = situation.ownership;
-    if branch!(
-        "monitor.epoch_stale",
-        situation.action.ownership_epoch != ownership.epoch
-    ) {
+    if branch!("monitor.epoch_stale", situation.action.ownership_epoch != ownership.epoch) {
         let reason = format!("the current ownership epoch is {}", ownership.epoch);
-        deny(
-            denials,
-            Code::StaleEpoch,
-            CheckKind::Authority,
-            situation.obligation_id,
-            reason,
-        );
+        deny(denials, Code::StaleEpoch, CheckKind::Authority, situation.obligation_id, reason);
     }
-    let expired = ownership
-        .lease_expiry
-        .as_ref()
-        .is_some_and(|expiry| expiry <= situation.now);
+    let expired = ownership.lease_expiry.as_ref().is_some_and(|expiry| expiry <= situation.now);
     if branch!("monitor.lease_expired", expired) {
         let reason = format!("the lease of `{}` has expired", ownership.owner);
-        deny(
-            denials,
-            Code::LeaseExpired,
-            CheckKind::Authority,
-            situation.obligation_id,
-            reason,
-        );
+        deny(denials, Code::LeaseExpired, CheckKind::Authority, situation.obligation_id, reason);
     }
 }
 
@@ -475,13 +318,7 @@ fn attempts(situation: &Situation<'_>, entry: Option<&OperationEntry>, denials: 
     };
     if branch!("monitor.key_stands_for_other_content", reused) {
         let reason = "the idempotency key stands for other content";
-        deny(
-            denials,
-            Code::KeyReuseChangedContent,
-            CheckKind::Authority,
-            &action.idempotency_key,
-            reason,
-        );
+        deny(denials, Code::KeyReuseChangedContent, CheckKind::Authority, &action.idempotency_key, reason);
     }
     repetition(situation, entry, denials);
 }
@@ -494,12 +331,7 @@ fn repetition(situation: &Situation<'_>, entry: Option<&OperationEntry>, denials
         AttemptStanding::Again if branch!("monitor.repeat_safe", repeatable) => return,
         AttemptStanding::Again => {
             let reason = "the registered operation does not allow repetition";
-            (
-                Code::NotRepeatSafe,
-                CheckKind::Authority,
-                situation.action.operation.to_string(),
-                reason,
-            )
+            (Code::NotRepeatSafe, CheckKind::Authority, situation.action.operation.to_string(), reason)
         }
         AttemptStanding::Done(attempt_id) => {
             let reason = "the effect of this logical action is confirmed";
@@ -507,21 +339,11 @@ fn repetition(situation: &Situation<'_>, entry: Option<&OperationEntry>, denials
         }
         AttemptStanding::Unsettled(attempt_id) => {
             let reason = "an attempt on this operation and target is not settled; read it back first";
-            (
-                Code::OutcomeUnknown,
-                CheckKind::Readback,
-                attempt_id.to_string(),
-                reason,
-            )
+            (Code::OutcomeUnknown, CheckKind::Readback, attempt_id.to_string(), reason)
         }
         AttemptStanding::Reused => {
             let attempt_id = situation.action.attempt_id.to_string();
-            (
-                Code::Duplicate,
-                CheckKind::Authority,
-                attempt_id,
-                "the attempt id is on record",
-            )
+            (Code::Duplicate, CheckKind::Authority, attempt_id, "the attempt id is on record")
         }
     };
     if branch!("monitor.attempt_refused", true) {

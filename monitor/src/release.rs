@@ -112,10 +112,7 @@ impl Permit {
         if branch!("monitor.permit_expired", self.admission.valid_until <= *last.now) {
             return Err(NotSent::Expired);
         }
-        if branch!(
-            "monitor.restricted_since",
-            self.appended.restriction_cursor < last.restriction_cursor
-        ) {
+        if branch!("monitor.restricted_since", self.appended.restriction_cursor < last.restriction_cursor) {
             return Err(NotSent::Restricted);
         }
         if branch!("monitor.permit_fenced", self.appended.epoch != last.epoch) {

@@ -71,16 +71,9 @@ pub fn draft(
         grant,
         proposal,
     })?;
-    let short: String = named
-        .to_string()
-        .trim_start_matches("sha256:")
-        .chars()
-        .take(24)
-        .collect();
+    let short: String = named.to_string().trim_start_matches("sha256:").chars().take(24).collect();
     let version = view.state.reference().version;
-    let epoch = view
-        .ownership(&episode.obligation_id)
-        .map_or(0, |ownership| ownership.epoch);
+    let epoch = view.ownership(&episode.obligation_id).map_or(0, |ownership| ownership.epoch);
     let mut action = Action {
         action_id: ActionId::new(format!("action-{short}.{version}")),
         operation: proposal.operation.clone(),
@@ -100,15 +93,7 @@ pub fn draft(
     let id = PayloadId::new(crate::derived_id("pl.action", action.attempt_id.as_str()));
     let producer = services::actor_ref(ProducerRole::Planner);
     let disclosure = services::internal_disclosure(view)?;
-    services::write(
-        view,
-        id,
-        producer,
-        lineage(episode, vec![result.clone()]),
-        disclosure,
-        action,
-        now,
-    )
+    services::write(view, id, producer, lineage(episode, vec![result.clone()]), disclosure, action, now)
 }
 
 /// Drafts another attempt at an action on record: the same logical content and key, a new attempt id and the epoch of now.
@@ -127,25 +112,12 @@ pub fn draft_again(
         .get(earlier)
         .ok_or_else(|| Fault::new(Code::UnresolvedRef, "the earlier attempt is not on record").within(earlier))?;
     let mut action = (*earlier.body).clone();
-    action.attempt_id = AttemptId::new(crate::derived_id(
-        &format!("again.{attempt}"),
-        action.action_id.as_str(),
-    ));
-    action.ownership_epoch = view
-        .ownership(&episode.obligation_id)
-        .map_or(0, |ownership| ownership.epoch);
+    action.attempt_id = AttemptId::new(crate::derived_id(&format!("again.{attempt}"), action.action_id.as_str()));
+    action.ownership_epoch = view.ownership(&episode.obligation_id).map_or(0, |ownership| ownership.epoch);
     let id = PayloadId::new(crate::derived_id("pl.action", action.attempt_id.as_str()));
     let producer = services::actor_ref(ProducerRole::Planner);
     let disclosure = services::internal_disclosure(view)?;
-    services::write(
-        view,
-        id,
-        producer,
-        lineage(episode, vec![earlier.payload.id().clone()]),
-        disclosure,
-        action,
-        now,
-    )
+    services::write(view, id, producer, lineage(episode, vec![earlier.payload.id().clone()]), disclosure, action, now)
 }
 
 /// Records a proposed action. It is neither assessed nor admitted by being recorded.
@@ -157,15 +129,8 @@ pub(crate) fn propose(
 ) -> Result<Reply, Fault> {
     let claim = streams::action_claim(&action.action_id);
     let known = deciding.batch.claimed(&claim);
-    if branch!(
-        "action.id_names_other_content",
-        known.is_some_and(|known| known != action.logical_digest)
-    ) {
-        let denial = Denial::new(
-            Code::KeyConflict,
-            CheckKind::Resolution,
-            "the action id names other content",
-        );
+    if branch!("action.id_names_other_content", known.is_some_and(|known| known != action.logical_digest)) {
+        let denial = Denial::new(Code::KeyConflict, CheckKind::Resolution, "the action id names other content");
         return deciding.refuse(
             (&action.action_id).into(),
             Some(action.logical_digest),

@@ -33,18 +33,14 @@ pub fn validator_role() -> Key {
 /// The decision rule that assessments are made under: the first current one that is not the service's own routine rule.
 #[must_use]
 pub fn decision_rule(view: &View) -> VersionedRef {
-    let declared = view
-        .state
-        .items(closer_contracts::item::ItemKind::Rule)
-        .filter_map(|accepted| accepted.item.as_rule())
-        .find(|rule| {
-            let own = ["rule.mechanical", "rule.rebase"].contains(&rule.rule_id.as_str());
-            rule.standing == Standing::Current && !own && matches!(rule.body, RuleBody::Decision { .. })
-        });
-    let declared = declared.map(|rule| VersionedRef {
-        id: (&rule.rule_id).into(),
-        version: rule.version,
-    });
+    let declared =
+        view.state.items(closer_contracts::item::ItemKind::Rule).filter_map(|accepted| accepted.item.as_rule()).find(
+            |rule| {
+                let own = ["rule.mechanical", "rule.rebase"].contains(&rule.rule_id.as_str());
+                rule.standing == Standing::Current && !own && matches!(rule.body, RuleBody::Decision { .. })
+            },
+        );
+    let declared = declared.map(|rule| VersionedRef { id: (&rule.rule_id).into(), version: rule.version });
     declared.unwrap_or_else(crate::commit::mechanical_rule)
 }
 
@@ -53,40 +49,21 @@ pub fn decision_rule(view: &View) -> VersionedRef {
 pub fn evidence_of(view: &View, result: &WorkResult) -> Vec<ArtifactRef> {
     let cited = result.assessments.iter().map(|relation| &relation.evidence_id);
     cited
-        .filter_map(|id| {
-            view.evidence
-                .get(id)
-                .map(|evidence| evidence_ref(id, evidence.payload.content_digest()))
-        })
+        .filter_map(|id| view.evidence.get(id).map(|evidence| evidence_ref(id, evidence.payload.content_digest())))
         .collect()
 }
 
 /// The reference to an evidence item, as snapshots and events cite it.
 #[must_use]
 pub fn evidence_ref(id: &EvidenceId, digest: Digest) -> ArtifactRef {
-    ArtifactRef {
-        id: ArtifactId::new(id.as_str()),
-        digest,
-    }
+    ArtifactRef { id: ArtifactId::new(id.as_str()), digest }
 }
 
 /// The adjudications among the payloads that a payload follows from.
 #[must_use]
 pub fn cited_by(view: &View, payload: &Payload) -> Vec<Arc<Adjudication>> {
-    let parents = payload
-        .envelope()
-        .parents
-        .iter()
-        .filter_map(|parent| view.chain.body(parent));
-    parents
-        .filter_map(|body| {
-            if let Body::Adjudication(body) = body {
-                Some(Arc::clone(body))
-            } else {
-                None
-            }
-        })
-        .collect()
+    let parents = payload.envelope().parents.iter().filter_map(|parent| view.chain.body(parent));
+    parents.filter_map(|body| if let Body::Adjudication(body) = body { Some(Arc::clone(body)) } else { None }).collect()
 }
 
 /// Objections of a result that are about this subject or about everything in it.
@@ -129,12 +106,7 @@ struct Draft {
 }
 
 fn write(view: &View, episode: &Episode, draft: Draft, now: &Timestamp) -> Result<Payload, Fault> {
-    let seed = format!(
-        "{}.{}.{}",
-        draft.phase,
-        episode.episode_id,
-        episode.adjudications.len() + 1
-    );
+    let seed = format!("{}.{}.{}", draft.phase, episode.episode_id, episode.adjudications.len() + 1);
     let adjudication = Adjudication {
         adjudication_id: AdjudicationId::new(crate::derived_id("adj", &seed)),
         phase: draft.phase,
@@ -183,29 +155,13 @@ pub fn pre_action(
         })
     });
     let (stance, disposition, reason) = match (dissent.is_empty(), resolves) {
-        (true, true) => (
-            Stance::For,
-            Disposition::Justified,
-            "the proposal is supported and nothing blocks it",
-        ),
-        (false, _) => (
-            Stance::Against,
-            Disposition::NotJustified,
-            "a participant objects to this exact action",
-        ),
-        (true, false) => (
-            Stance::Against,
-            Disposition::Insufficient,
-            "evidence that it rests on does not resolve",
-        ),
+        (true, true) => (Stance::For, Disposition::Justified, "the proposal is supported and nothing blocks it"),
+        (false, _) => (Stance::Against, Disposition::NotJustified, "a participant objects to this exact action"),
+        (true, false) => (Stance::Against, Disposition::Insufficient, "evidence that it rests on does not resolve"),
     };
     let draft = Draft {
         phase: Phase::PreAction,
-        subject: TypedRef {
-            id: (&action.body.action_id).into(),
-            digest: subject,
-            r#type: SubjectType::Action,
-        },
+        subject: TypedRef { id: (&action.body.action_id).into(), digest: subject, r#type: SubjectType::Action },
         snapshot,
         readbacks: Vec::new(),
         positions: vec![validator(reason, stance, action.reference())],
@@ -228,27 +184,13 @@ pub fn post_outcome(
     readback: &OnRecord<Evidence>,
     now: &Timestamp,
 ) -> Result<Payload, Fault> {
-    let outcome = readback
-        .body
-        .readback
-        .as_ref()
-        .map_or(ReadbackOutcome::Unknown, |readback| readback.outcome);
+    let outcome = readback.body.readback.as_ref().map_or(ReadbackOutcome::Unknown, |readback| readback.outcome);
     let (stance, disposition, reason) = match outcome {
-        ReadbackOutcome::Matched => (
-            Stance::For,
-            Disposition::Established,
-            "the target shows the postcondition",
-        ),
-        ReadbackOutcome::NotMatched => (
-            Stance::Against,
-            Disposition::NotEstablished,
-            "the target shows another state",
-        ),
-        ReadbackOutcome::Unknown => (
-            Stance::Against,
-            Disposition::Unknown,
-            "the target does not show what became of the attempt",
-        ),
+        ReadbackOutcome::Matched => (Stance::For, Disposition::Established, "the target shows the postcondition"),
+        ReadbackOutcome::NotMatched => (Stance::Against, Disposition::NotEstablished, "the target shows another state"),
+        ReadbackOutcome::Unknown => {
+            (Stance::Against, Disposition::Unknown, "the target does not show what became of the attempt")
+        }
     };
     let reference = evidence_ref(&readback.body.evidence_id, readback.payload.content_digest());
     let draft = Draft {
@@ -264,10 +206,7 @@ pub fn post_outcome(
         dissent: Vec::new(),
         unresolved: Vec::new(),
         disposition,
-        parents: vec![
-            readback.payload.id().clone(),
-            PayloadId::new(attempt.intent.action_ref.id.as_str()),
-        ],
+        parents: vec![readback.payload.id().clone(), PayloadId::new(attempt.intent.action_ref.id.as_str())],
     };
     write(view, episode, draft, now)
 }
@@ -283,9 +222,7 @@ pub fn semantic_commit(
     now: &Timestamp,
 ) -> Result<Payload, Fault> {
     let results = episode.results.iter().filter_map(|id| view.results.get(id));
-    let dissent: Vec<Dissent> = results
-        .flat_map(|result| dissent_of(result, delta.body.proposal_digest))
-        .collect();
+    let dissent: Vec<Dissent> = results.flat_map(|result| dissent_of(result, delta.body.proposal_digest)).collect();
     let carried = episode.adjudications.iter().filter_map(|id| view.adjudications.get(id));
     let carried: Vec<Dissent> = carried
         .filter(|adjudication| branch!("adjudicate.dissent_carried", !adjudication.body.dissent.is_empty()))
@@ -301,27 +238,18 @@ pub fn semantic_commit(
         })
         .collect();
     snapshot.dedup();
-    let unsupported = delta
-        .body
-        .support_relations
-        .iter()
-        .any(|relation| sufficiency::resolve(relation, view) != *relation);
-    let (stance, disposition, reason) = match (
-        unsupported,
-        dissent.iter().any(|dissent| is_blocking(view, dissent.reason_class)),
-    ) {
-        (false, false) => (
-            Stance::For,
-            Disposition::Endorsed,
-            "every change is supported by evidence on record",
-        ),
-        (true, _) => (
-            Stance::Against,
-            Disposition::Insufficient,
-            "support that the changes claim is not what the record shows",
-        ),
-        (false, true) => (Stance::Against, Disposition::Rejected, "a blocking objection is open"),
-    };
+    let unsupported =
+        delta.body.support_relations.iter().any(|relation| sufficiency::resolve(relation, view) != *relation);
+    let (stance, disposition, reason) =
+        match (unsupported, dissent.iter().any(|dissent| is_blocking(view, dissent.reason_class))) {
+            (false, false) => (Stance::For, Disposition::Endorsed, "every change is supported by evidence on record"),
+            (true, _) => (
+                Stance::Against,
+                Disposition::Insufficient,
+                "support that the changes claim is not what the record shows",
+            ),
+            (false, true) => (Stance::Against, Disposition::Rejected, "a blocking objection is open"),
+        };
     let draft = Draft {
         phase: Phase::SemanticCommit,
         subject: TypedRef {
@@ -343,13 +271,10 @@ pub fn semantic_commit(
 /// Whether an open objection of this class blocks: two classes do under every rule (DEC-38).
 fn is_blocking(view: &View, class: ReasonClass) -> bool {
     let always = matches!(class, ReasonClass::NoGrant | ReasonClass::OutsideConstraint);
-    let declared = view
-        .state
-        .rule(&decision_rule(view))
-        .is_some_and(|rule| match &rule.body {
-            RuleBody::Decision { blocking_classes, .. } => blocking_classes.contains(&class),
-            RuleBody::Matching { .. } | RuleBody::Sufficiency { .. } => false,
-        });
+    let declared = view.state.rule(&decision_rule(view)).is_some_and(|rule| match &rule.body {
+        RuleBody::Decision { blocking_classes, .. } => blocking_classes.contains(&class),
+        RuleBody::Matching { .. } | RuleBody::Sufficiency { .. } => false,
+    });
     always || declared
 }
 
@@ -365,20 +290,10 @@ pub(crate) fn intake(
     denials.extend(rule(deciding.view, adjudication));
     denials.extend(citations(deciding.view, adjudication));
     if !denials.is_empty() {
-        return deciding.refuse(
-            (&adjudication.adjudication_id).into(),
-            Some(payload.content_digest()),
-            denials,
-        );
+        return deciding.refuse((&adjudication.adjudication_id).into(), Some(payload.content_digest()), denials);
     }
     let claim = crate::streams::artifact_claim("adjudication", adjudication.adjudication_id.as_str());
-    let reference = record_payload(
-        deciding,
-        payload,
-        auth,
-        Vec::new(),
-        vec![(claim, payload.content_digest())],
-    )?;
+    let reference = record_payload(deciding, payload, auth, Vec::new(), vec![(claim, payload.content_digest())])?;
     let mut recorded = vec![reference];
     if adjudication.phase == Phase::PreAction {
         recorded.extend(record_read_set(deciding, adjudication, payload)?);
@@ -393,10 +308,7 @@ fn record_read_set(
 ) -> Result<Option<ArtifactRef>, Fault> {
     let view = deciding.view;
     let action_id = ActionId::new(adjudication.subject.id.as_str());
-    let action = view
-        .logical
-        .get(&action_id)
-        .and_then(|payload_id| view.actions.get(payload_id));
+    let action = view.logical.get(&action_id).and_then(|payload_id| view.actions.get(payload_id));
     let (Some(action), Some(obligation_id)) = (action, payload.envelope().obligation_ids.first()) else {
         return Ok(None);
     };
@@ -412,10 +324,7 @@ fn record_read_set(
             })
             .collect(),
     };
-    deciding
-        .batch
-        .artifact(ArtifactBody::from(read_set), Vec::new())
-        .map(Some)
+    deciding.batch.artifact(ArtifactBody::from(read_set), Vec::new()).map(Some)
 }
 
 /// The subject exists before its adjudication, is of the phase's type, and was not produced by the adjudicator (DEC-37).
@@ -439,36 +348,23 @@ fn subject(view: &View, adjudication: &Adjudication, payload: &Payload) -> Vec<D
     };
     if branch!("adjudicate.subject_unknown", known.is_none()) {
         return vec![
-            Denial::new(
-                Code::UnresolvedRef,
-                CheckKind::Resolution,
-                "the subject is not on record",
-            )
-            .of(&subject.id),
+            Denial::new(Code::UnresolvedRef, CheckKind::Resolution, "the subject is not on record").of(&subject.id),
         ];
     }
     match known {
         None => Vec::new(),
         Some((digest, _)) if branch!("adjudicate.other_subject", digest != subject.digest) => {
             vec![
-                Denial::new(
-                    Code::SubjectMismatch,
-                    CheckKind::Resolution,
-                    "the subject on record has another digest",
-                )
-                .of(&subject.id),
+                Denial::new(Code::SubjectMismatch, CheckKind::Resolution, "the subject on record has another digest")
+                    .of(&subject.id),
             ]
         }
         Some((_, produced)) => {
             let own = produced.envelope().producer.actor_id == payload.envelope().producer.actor_id;
             match branch!("adjudicate.own_proposal", own) {
                 true => vec![
-                    Denial::new(
-                        Code::MissingAuthority,
-                        CheckKind::Authority,
-                        "nobody adjudicates what they proposed",
-                    )
-                    .of(&payload.envelope().producer.actor_id),
+                    Denial::new(Code::MissingAuthority, CheckKind::Authority, "nobody adjudicates what they proposed")
+                        .of(&payload.envelope().producer.actor_id),
                 ],
                 false => Vec::new(),
             }
@@ -479,28 +375,16 @@ fn subject(view: &View, adjudication: &Adjudication, payload: &Payload) -> Vec<D
 /// The rule is registered; its required roles are for it and nothing blocking is open where the disposition is positive.
 fn rule(view: &View, adjudication: &Adjudication) -> Vec<Denial> {
     let reference = &adjudication.decision_rule_ref;
-    let Some(rule) = view
-        .state
-        .rule(reference)
-        .filter(|rule| rule.standing == Standing::Current)
-    else {
+    let Some(rule) = view.state.rule(reference).filter(|rule| rule.standing == Standing::Current) else {
         return vec![
-            Denial::new(
-                Code::UnresolvedRef,
-                CheckKind::Resolution,
-                "the decision rule is not registered",
-            )
-            .of(&reference.id),
+            Denial::new(Code::UnresolvedRef, CheckKind::Resolution, "the decision rule is not registered")
+                .of(&reference.id),
         ];
     };
     let RuleBody::Decision { required_roles, .. } = &rule.body else {
         return vec![
-            Denial::new(
-                Code::UnresolvedRef,
-                CheckKind::Resolution,
-                "the rule is not a decision rule",
-            )
-            .of(&reference.id),
+            Denial::new(Code::UnresolvedRef, CheckKind::Resolution, "the rule is not a decision rule")
+                .of(&reference.id),
         ];
     };
     if !adjudication.disposition.is_positive() {
@@ -508,10 +392,7 @@ fn rule(view: &View, adjudication: &Adjudication) -> Vec<Denial> {
     }
     let mut denials = Vec::new();
     let present = |role: &Key| {
-        adjudication
-            .role_positions
-            .iter()
-            .any(|position| position.role == *role && position.position != Stance::Absent)
+        adjudication.role_positions.iter().any(|position| position.role == *role && position.position != Stance::Absent)
     };
     for role in required_roles {
         if branch!("adjudicate.required_role_absent", !present(role)) {
@@ -524,26 +405,23 @@ fn rule(view: &View, adjudication: &Adjudication) -> Vec<Denial> {
         .iter()
         .find(|dissent| dissent.subject == adjudication.subject.digest && is_blocking(view, dissent.reason_class));
     if let Some(blocking) = blocking
-        && branch!("adjudicate.blocking_objection_open", true) {
-            let code = match blocking.reason_class {
-                ReasonClass::NoGrant => Code::MissingAuthority,
-                ReasonClass::OutsideConstraint | ReasonClass::Factual | ReasonClass::Omission | ReasonClass::Risk => {
-                    Code::MissingEndorsement
-                }
-            };
-            let reason = format!("a blocking objection is open: {}", blocking.text);
-            denials.push(Denial::new(code, CheckKind::Authority, reason).of(blocking.reason_class));
-        }
+        && branch!("adjudicate.blocking_objection_open", true)
+    {
+        let code = match blocking.reason_class {
+            ReasonClass::NoGrant => Code::MissingAuthority,
+            ReasonClass::OutsideConstraint | ReasonClass::Factual | ReasonClass::Omission | ReasonClass::Risk => {
+                Code::MissingEndorsement
+            }
+        };
+        let reason = format!("a blocking objection is open: {}", blocking.text);
+        denials.push(Denial::new(code, CheckKind::Authority, reason).of(blocking.reason_class));
+    }
     denials
 }
 
 /// Every evidence item and readback that it cites is on record with its digest.
 fn citations(view: &View, adjudication: &Adjudication) -> Vec<Denial> {
-    let cited = adjudication
-        .evidence_snapshot
-        .refs
-        .iter()
-        .chain(&adjudication.readback_refs);
+    let cited = adjudication.evidence_snapshot.refs.iter().chain(&adjudication.readback_refs);
     cited
         .filter_map(|cited| {
             let known = view

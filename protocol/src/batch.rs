@@ -58,10 +58,7 @@ impl<'a> Batch<'a> {
 
     /// The head of a stream, records of this batch included.
     pub(crate) fn head(&self, stream: &StreamId) -> Option<Head> {
-        self.heads
-            .get(stream)
-            .copied()
-            .unwrap_or_else(|| self.reads.head(stream))
+        self.heads.get(stream).copied().unwrap_or_else(|| self.reads.head(stream))
     }
 
     /// What a key stands for, claims of this batch included.
@@ -111,10 +108,7 @@ impl<'a> Batch<'a> {
             if self.claimed(&key).is_some_and(|known| known != digest) {
                 self.taken.get_or_insert_with(|| key.clone());
             }
-            self.guards.push(Guard::Claim {
-                key: key.clone(),
-                allowed: Some(digest),
-            });
+            self.guards.push(Guard::Claim { key: key.clone(), allowed: Some(digest) });
             if self.claimed.insert(key.clone(), digest).is_none() {
                 record.claims.push(Claim { key, digest });
             }
@@ -143,10 +137,7 @@ impl<'a> Batch<'a> {
     pub(crate) fn auth(&mut self, auth: &AuthRecord) -> Result<ArtifactRef, Fault> {
         let id = crate::derived_id("auth", auth.subject_id.as_str());
         let digest = self.push(&id, Entry::Auth(auth.clone()), Vec::new(), Vec::new())?;
-        Ok(ArtifactRef {
-            id: ArtifactId::new(id),
-            digest,
-        })
+        Ok(ArtifactRef { id: ArtifactId::new(id), digest })
     }
 
     /// The first key that a record of this batch would take and that stands for something else. Such a batch can never
@@ -166,9 +157,6 @@ impl<'a> Batch<'a> {
             guards: self.guards,
             records: self.records,
         });
-        Decided {
-            append,
-            entries: self.entries,
-        }
+        Decided { append, entries: self.entries }
     }
 }

@@ -61,10 +61,7 @@ fn narrowest(proposal: &ActionProposal, now: &Timestamp) -> GrantProposal {
         allowed_operations: vec![proposal.operation.clone()],
         targets: vec![TargetPattern::exactly(&proposal.target)],
         parameter_bounds: proposal.parameters.iter().map(exactly).collect(),
-        resource_bounds: closer_contracts::refs::Amounts {
-            calls: Some(1),
-            ..Default::default()
-        },
+        resource_bounds: closer_contracts::refs::Amounts { calls: Some(1), ..Default::default() },
         expiry: now.plus_ms(GRANT_MS),
     }
 }
@@ -82,9 +79,7 @@ pub fn draft(
     now: &Timestamp,
 ) -> Result<Payload, Fault> {
     let open = result.body.unresolved.iter().find(|open| class_of(open.need).is_some());
-    let decision_class = open
-        .and_then(|open| class_of(open.need))
-        .unwrap_or(DecisionClass::NewAuthority);
+    let decision_class = open.and_then(|open| class_of(open.need)).unwrap_or(DecisionClass::NewAuthority);
     let question = match (open, proposal) {
         (Some(open), _) => open.text.clone(),
         (None, Some(proposal)) => intake::bounded(&format!(
@@ -106,16 +101,8 @@ pub fn draft(
             "the action is assessed anew and done under this grant",
         ));
     }
-    alternatives.push(option(
-        "refuse",
-        "Do not allow it",
-        "the effect stays blocked and the obligation stays open",
-    ));
-    alternatives.push(option(
-        "investigate",
-        "Find out more first",
-        "work goes on within what is granted",
-    ));
+    alternatives.push(option("refuse", "Do not allow it", "the effect stays blocked and the obligation stays open"));
+    alternatives.push(option("investigate", "Find out more first", "work goes on within what is granted"));
     let packet = Briefcase {
         decision_id: DecisionId::new(crate::derived_id(
             "decision",
@@ -125,16 +112,9 @@ pub fn draft(
         question,
         decision_class,
         recommendation: None,
-        recommendation_reason: Some(Text::from(
-            "the record supports no preference; the choice is the user's",
-        )),
+        recommendation_reason: Some(Text::from("the record supports no preference; the choice is the user's")),
         alternatives,
-        evidence_refs: result
-            .body
-            .assessments
-            .iter()
-            .map(|relation| relation.evidence_id.clone())
-            .collect(),
+        evidence_refs: result.body.assessments.iter().map(|relation| relation.evidence_id.clone()).collect(),
         dissent: Vec::new(),
         remaining_uncertainty: result.body.unresolved.iter().map(|open| open.text.clone()).collect(),
         requested_authorization: proposal.map(|proposal| RequestedAuthorization::Action {
@@ -147,9 +127,7 @@ pub fn draft(
             .profile()
             .map_or_else(|| "policy.deadline".into(), |profile| profile.deadline_policy.clone()),
         while_waiting: WhileWaiting {
-            permitted: vec![Text::from(
-                "work on other obligations, and investigation within what is granted",
-            )],
+            permitted: vec![Text::from("work on other obligations, and investigation within what is granted")],
             blocked: vec![Text::from("the effect that is asked about")],
             consequence: Text::from(
                 "without an answer nothing is permitted; the obligation stays open and is escalated once",
@@ -235,10 +213,7 @@ pub(crate) fn decide_artifact(
     match body {
         ArtifactBody::UserDecision(decision) => decide(deciding, submission, decision, digest),
         ArtifactBody::RestrictionStatement(statement) => {
-            if branch!(
-                "bench.statement_of_another",
-                submission.producer.actor_id != statement.issuer
-            ) {
+            if branch!("bench.statement_of_another", submission.producer.actor_id != statement.issuer) {
                 let denial = Denial::new(
                     Code::Unauthenticated,
                     CheckKind::Authentication,
@@ -265,10 +240,7 @@ pub(crate) fn decide_artifact(
             recorded(deciding, submission)
         }
         ArtifactBody::Confession(confession) => {
-            if branch!(
-                "bench.confesses_nothing_on_record",
-                !is_on_record(deciding.view, confession)
-            ) {
+            if branch!("bench.confesses_nothing_on_record", !is_on_record(deciding.view, confession)) {
                 let reason = "a confession names an assertion or attempt on record and its obligation";
                 let denial =
                     Denial::new(Code::UnresolvedRef, CheckKind::Resolution, reason).of(&confession.affected.id);
@@ -306,10 +278,7 @@ fn reconciles(
     who: &closer_contracts::id::ActorId,
 ) -> bool {
     let urgent = view.commits.values().find(|committed| {
-        committed
-            .receipt_ref
-            .as_ref()
-            .is_some_and(|reference| reference.digest == receipt.urgent_commit_ref.digest)
+        committed.receipt_ref.as_ref().is_some_and(|reference| reference.digest == receipt.urgent_commit_ref.digest)
     });
     let owner = urgent
         .and_then(|committed| committed.receipt.as_ref()?.urgent_details.as_ref())
@@ -332,9 +301,7 @@ fn authored(
 }
 
 fn recorded(deciding: &mut Deciding<'_>, submission: &Submission<ArtifactBody>) -> Result<Reply, Fault> {
-    let reference = deciding
-        .batch
-        .artifact((*submission.content).clone(), vec![streams::bench()])?;
+    let reference = deciding.batch.artifact((*submission.content).clone(), vec![streams::bench()])?;
     deciding.batch.auth(submission.auth.record())?;
     Ok(Reply::Recorded(vec![reference]))
 }
@@ -360,31 +327,14 @@ fn decide(
         return Ok(Reply::Recorded(Vec::new()));
     };
     let packet = packet.packet.clone();
-    let decision_ref = deciding
-        .batch
-        .artifact((*submission.content).clone(), vec![streams::bench()])?;
+    let decision_ref = deciding.batch.artifact((*submission.content).clone(), vec![streams::bench()])?;
     let auth_ref = deciding.batch.auth(submission.auth.record())?;
-    let mut changes = status_changes(
-        deciding.view,
-        &packet.body,
-        ObligationStatus::Active,
-        "the user has answered",
-    );
+    let mut changes = status_changes(deciding.view, &packet.body, ObligationStatus::Active, "the user has answered");
     let mut authorities = Vec::new();
-    if branch!(
-        "bench.answer_authorizes",
-        decision.decision_type == DecisionType::ScopedAuthorization
-    ) {
-        let asked = packet
-            .body
-            .requested_authorization
-            .as_ref()
-            .map(|requested| requested.grant());
+    if branch!("bench.answer_authorizes", decision.decision_type == DecisionType::ScopedAuthorization) {
+        let asked = packet.body.requested_authorization.as_ref().map(|requested| requested.grant());
         changes.extend(asked.map(|asked| grant(decision, asked, auth_ref)));
-        authorities.push(AuthorityRef {
-            kind: AuthorityKind::UserDecision,
-            reference: decision_ref.clone(),
-        });
+        authorities.push(AuthorityRef { kind: AuthorityKind::UserDecision, reference: decision_ref.clone() });
     }
     if !changes.is_empty() {
         let routine = commit::Routine {
@@ -404,18 +354,10 @@ fn decide(
             activation_key: None,
             reason: intake::bounded(&format!("the user answered: {}", decision.decision_type)),
         };
-        let fired = Fired {
-            obligation_id: obligation_id.clone(),
-            cause,
-        };
+        let fired = Fired { obligation_id: obligation_id.clone(), cause };
         let id = crate::derived_id(&format!("answered.{}", decision.decision_id), obligation_id.as_str());
         let streams = vec![streams::history(obligation_id)];
-        deciding.batch.push(
-            &id,
-            Entry::Activation(ActivationEntry::Fired(fired)),
-            streams,
-            Vec::new(),
-        )?;
+        deciding.batch.push(&id, Entry::Activation(ActivationEntry::Fired(fired)), streams, Vec::new())?;
         deciding.effects.push(Effect::Eligible(obligation_id.clone()));
     }
     deciding.fire()?;
@@ -427,20 +369,14 @@ fn grant(decision: &UserDecision, asked: &GrantProposal, auth_ref: ArtifactRef) 
     Change::Add {
         item: Box::new(Item::Grant(Grant {
             grant_id: GrantId::new(crate::derived_id("grant", decision.decision_id.as_str())),
-            authenticated_issuer: AuthenticatedIssuer {
-                identity: issuer.clone(),
-                auth_ref,
-            },
+            authenticated_issuer: AuthenticatedIssuer { identity: issuer.clone(), auth_ref },
             allowed_operations: asked.allowed_operations.clone(),
             targets: asked.targets.clone(),
             parameter_bounds: asked.parameter_bounds.clone(),
             resource_bounds: asked.resource_bounds.clone(),
             expiry: asked.expiry.clone(),
             delegability: Delegability::None,
-            revocation: Revocation {
-                may_revoke: vec![issuer],
-                revoked_by: None,
-            },
+            revocation: Revocation { may_revoke: vec![issuer], revoked_by: None },
         })),
     }
 }
@@ -452,22 +388,14 @@ fn unanswerable(view: &View, submission: &Submission<ArtifactBody>, decision: &U
     let own = who.role == ProducerRole::User && who.actor_id == decision.authenticated_issuer.identity;
     if branch!("bench.answer_not_the_users", !own) {
         denials.push(
-            Denial::new(
-                Code::MissingAuthority,
-                CheckKind::Authority,
-                "a packet is answered by the user",
-            )
-            .of(&who.actor_id),
+            Denial::new(Code::MissingAuthority, CheckKind::Authority, "a packet is answered by the user")
+                .of(&who.actor_id),
         );
     }
     let Some(packet) = view.packets.get(&packet_of(decision)) else {
         denials.push(
-            Denial::new(
-                Code::UnresolvedRef,
-                CheckKind::Resolution,
-                "no such packet is on The Bench",
-            )
-            .of(&decision.decision_id),
+            Denial::new(Code::UnresolvedRef, CheckKind::Resolution, "no such packet is on The Bench")
+                .of(&decision.decision_id),
         );
         return denials;
     };
@@ -479,17 +407,10 @@ fn unanswerable(view: &View, submission: &Submission<ArtifactBody>, decision: &U
         let reason = "the answer is to a version of the packet that is no longer open; look at it again";
         denials.push(Denial::new(Code::StalePacket, CheckKind::Resolution, reason).of(&decision.decision_id));
     }
-    if branch!(
-        "bench.only_acknowledged",
-        decision.decision_type == DecisionType::Acknowledgment
-    ) {
+    if branch!("bench.only_acknowledged", decision.decision_type == DecisionType::Acknowledgment) {
         denials.push(
-            Denial::new(
-                Code::NotAGrant,
-                CheckKind::Authority,
-                "an acknowledgment answers nothing",
-            )
-            .of(&decision.decision_id),
+            Denial::new(Code::NotAGrant, CheckKind::Authority, "an acknowledgment answers nothing")
+                .of(&decision.decision_id),
         );
     }
     denials

@@ -32,19 +32,13 @@ use std::sync::Arc;
 /// The registered rule under which the service endorses routine changes itself (DEC-27).
 #[must_use]
 pub fn mechanical_rule() -> VersionedRef {
-    VersionedRef {
-        id: Id::from("rule.mechanical"),
-        version: 1,
-    }
+    VersionedRef { id: Id::from("rule.mechanical"), version: 1 }
 }
 
 /// The registered rule under which a delta is reissued on a newer parent.
 #[must_use]
 pub fn rebase_rule() -> VersionedRef {
-    VersionedRef {
-        id: Id::from("rule.rebase"),
-        version: 1,
-    }
+    VersionedRef { id: Id::from("rule.rebase"), version: 1 }
 }
 
 pub(crate) fn denial(denied: Denied) -> Denial {
@@ -83,10 +77,7 @@ fn admit_endorsed(deciding: &mut Deciding<'_>, delta_id: &DeltaId) -> Result<Rep
     let endorsement = match endorsement(view, &on_record.body) {
         Ok(endorsement) => endorsement,
         Err(denial) => {
-            let denials = other_phase_offered(view, on_record)
-                .into_iter()
-                .chain([denial])
-                .collect();
+            let denials = other_phase_offered(view, on_record).into_iter().chain([denial]).collect();
             return deciding.refuse(delta_id.into(), digest, denials);
         }
     };
@@ -100,14 +91,7 @@ fn admit_endorsed(deciding: &mut Deciding<'_>, delta_id: &DeltaId) -> Result<Rep
     let derivation = derivation(view, &on_record.body, Some(&endorsement.body), deciding.at.now.clone());
     let endorsed = vec![endorsement.reference()];
     if on_record.body.parent_state == view.state.reference() {
-        return land(
-            deciding,
-            (*on_record.body).clone(),
-            derivation,
-            endorsed,
-            None,
-            lineage_of(on_record),
-        );
+        return land(deciding, (*on_record.body).clone(), derivation, endorsed, None, lineage_of(on_record));
     }
     reissue(deciding, on_record, endorsement, derivation)
 }
@@ -119,19 +103,15 @@ fn lineage_of(delta: &OnRecord<Delta>) -> (Vec<ObligationId>, Option<closer_cont
 
 /// The endorsing semantic-commit adjudication of this exact proposal, the newest first.
 fn endorsement<'a>(view: &'a View, delta: &Delta) -> Result<&'a OnRecord<Adjudication>, Denial> {
-    let ids = view
-        .endorsements
-        .get(&delta.proposal_digest)
-        .cloned()
-        .unwrap_or_default();
+    let ids = view.endorsements.get(&delta.proposal_digest).cloned().unwrap_or_default();
     let newest = ids.iter().rev().find_map(|id| view.adjudications.get(id));
     let missing =
         |reason: &str| Denial::new(Code::MissingEndorsement, CheckKind::Authority, reason).of(&delta.delta_id);
     match newest {
         None => Err(missing("no semantic-commit adjudication endorses this delta")),
-        Some(newest) if branch!("commit.not_endorsed", newest.body.disposition != Disposition::Endorsed) => Err(
-            missing("the newest semantic-commit adjudication did not endorse this delta"),
-        ),
+        Some(newest) if branch!("commit.not_endorsed", newest.body.disposition != Disposition::Endorsed) => {
+            Err(missing("the newest semantic-commit adjudication did not endorse this delta"))
+        }
         Some(newest) => Ok(newest),
     }
 }
@@ -141,12 +121,7 @@ fn other_phase_offered(view: &View, delta: &OnRecord<Delta>) -> Option<Denial> {
     let offered = adjudicate::cited_by(view, &delta.payload);
     offered
         .into_iter()
-        .find(|adjudication| {
-            branch!(
-                "commit.other_phase_offered",
-                adjudication.phase != Phase::SemanticCommit
-            )
-        })
+        .find(|adjudication| branch!("commit.other_phase_offered", adjudication.phase != Phase::SemanticCommit))
         .map(|other| {
             let reason = format!("a `{}` adjudication endorses no delta", other.phase);
             Denial::new(Code::WrongPhase, CheckKind::Authority, reason).of(&other.adjudication_id)
@@ -182,15 +157,9 @@ pub(crate) fn derivation(
         .map(|(r, _)| r.clone())
         .collect();
     origins.extend(view.genesis.clone());
-    origins.extend(
-        view.commits
-            .values()
-            .filter_map(|committed| committed.receipt_ref.clone()),
-    );
-    let authorities = delta
-        .required_authority_refs
-        .iter()
-        .filter(|authority| authority_holds(view, delta, authority, &now));
+    origins.extend(view.commits.values().filter_map(|committed| committed.receipt_ref.clone()));
+    let authorities =
+        delta.required_authority_refs.iter().filter(|authority| authority_holds(view, delta, authority, &now));
     Derivation {
         authorities: authorities.map(|authority| authority.reference.clone()).collect(),
         closing: endorsement.map_or_else(Vec::new, |endorsement| closing(view, delta, endorsement)),
@@ -200,20 +169,33 @@ pub(crate) fn derivation(
     }
 }
 
+/// How the user names exact changes in a declaration: the digest of the list, among the success criteria.
+///
+/// # Errors
+/// `schema_invalid` when the changes have no canonical form.
+pub fn instruction(changes: &[Change]) -> Result<Text, Fault> {
+    Ok(Text::new(closer_contracts::canonical::digest_of(changes)?.to_string()))
+}
+
+/// A declaration states a wish; only for the exact normative changes that it names is it their authority.
+fn names(declaration: &closer_contracts::audit::Declaration, delta: &Delta) -> bool {
+    let named = || instruction(&delta.changes).is_ok_and(|named| declaration.success_criteria.contains(&named));
+    !delta.has(ChangeClass::Normative) || named()
+}
+
 /// Whether an authority that a delta cites is on record and covers a change of its kind (§5, CP-INV-02).
 fn authority_holds(view: &View, delta: &Delta, authority: &AuthorityRef, now: &closer_contracts::Timestamp) -> bool {
     match authority.kind {
         AuthorityKind::Declaration => view.declarations.values().any(|(reference, declaration)| {
-            *reference == authority.reference && branch!("commit.authority_in_effect", in_effect(declaration, now))
+            *reference == authority.reference
+                && branch!("commit.authority_in_effect", in_effect(declaration, now))
+                && branch!("commit.declaration_names_changes", names(declaration, delta))
         }),
         AuthorityKind::UserDecision => view.decisions.values().flatten().any(|(reference, decision)| {
             let authorizes = decision.decision_type == closer_contracts::audit::DecisionType::ScopedAuthorization;
             *reference == authority.reference
                 && branch!("commit.decision_authorizes", authorizes)
-                && delta
-                    .changes
-                    .iter()
-                    .all(|change| within_decision(view, decision, change))
+                && delta.changes.iter().all(|change| within_decision(view, decision, change))
         }),
         AuthorityKind::Profile => {
             let own = profile_authority(view).is_some_and(|profile| profile.reference == authority.reference);
@@ -223,16 +205,10 @@ fn authority_holds(view: &View, delta: &Delta, authority: &AuthorityRef, now: &c
                 .all(|change| branch!("commit.profile_predeclares", suspends_issuer(view, change)))
         }
         AuthorityKind::Appointment => {
-            let appointed = view
-                .state
-                .appointment(&ActorId::new(authority.reference.id.as_str()))
-                .is_some();
+            let appointed = view.state.appointment(&ActorId::new(authority.reference.id.as_str())).is_some();
             let restricts = |change: &Change| change.class() == ChangeClass::Restrictive;
             appointed
-                && delta
-                    .changes
-                    .iter()
-                    .all(|change| branch!("commit.appointment_only_restricts", restricts(change)))
+                && delta.changes.iter().all(|change| branch!("commit.appointment_only_restricts", restricts(change)))
         }
         // No instruction is recorded apart from a declaration or a decision.
         AuthorityKind::Instruction => false,
@@ -253,13 +229,7 @@ fn suspends_issuer(view: &View, change: &Change) -> bool {
         return false;
     };
     let held = view.state.appointment(&appointment.issuer);
-    held.is_some_and(|held| {
-        *appointment
-            == Appointment {
-                broad_suspended: true,
-                ..held.clone()
-            }
-    })
+    held.is_some_and(|held| *appointment == Appointment { broad_suspended: true, ..held.clone() })
 }
 
 /// A grant made from a decision is never wider than what the packet asked for (DEC-65).
@@ -267,13 +237,7 @@ fn within_decision(view: &View, decision: &closer_contracts::audit::UserDecision
     let Some(packet) = view.packets.get(&crate::bench::packet_of(decision)) else {
         return false;
     };
-    let Some(asked) = packet
-        .packet
-        .body
-        .requested_authorization
-        .as_ref()
-        .map(|requested| requested.grant())
-    else {
+    let Some(asked) = packet.packet.body.requested_authorization.as_ref().map(|requested| requested.grant()) else {
         return false;
     };
     let Change::Add { item } = change else {
@@ -282,15 +246,9 @@ fn within_decision(view: &View, decision: &closer_contracts::audit::UserDecision
     let Some(grant) = item.as_grant() else { return false };
     branch!(
         "commit.grant_within_request",
-        grant
-            .allowed_operations
-            .iter()
-            .all(|operation| asked.allowed_operations.contains(operation))
+        grant.allowed_operations.iter().all(|operation| asked.allowed_operations.contains(operation))
             && grant.targets.iter().all(|targets| asked.targets.contains(targets))
-            && asked
-                .parameter_bounds
-                .iter()
-                .all(|bound| grant.parameter_bounds.contains(bound))
+            && asked.parameter_bounds.iter().all(|bound| grant.parameter_bounds.contains(bound))
             && grant.expiry <= asked.expiry
     )
 }
@@ -343,14 +301,10 @@ fn land(
             };
             let commit = Arc::new(commit);
             record_commit(deciding, &commit, &obligation_ids, episode_id.as_ref())?;
-            let receipt_ref = deciding
-                .batch
-                .artifact(ArtifactBody::from(receipt), vec![StreamId::new("receipts")])?;
+            let receipt_ref = deciding.batch.artifact(ArtifactBody::from(receipt), vec![StreamId::new("receipts")])?;
             deciding.effects.extend(episode_id.map(Effect::Advance));
             deciding.effects.extend(
-                crate::view::wakes(&commit)
-                    .into_iter()
-                    .map(|(obligation_id, _)| Effect::Eligible(obligation_id)),
+                crate::view::wakes(&commit).into_iter().map(|(obligation_id, _)| Effect::Eligible(obligation_id)),
             );
             Ok(Reply::Recorded(vec![receipt_ref]))
         }
@@ -365,25 +319,18 @@ fn record_commit(
     episode_id: Option<&closer_contracts::id::EpisodeId>,
 ) -> Result<(), Fault> {
     let mut links = vec![streams::state()];
-    links.extend(
-        closer_state::touched(commit)
-            .iter()
-            .map(|(kind, id)| streams::item(*kind, id.as_str())),
-    );
+    links.extend(closer_state::touched(commit).iter().map(|(kind, id)| streams::item(*kind, id.as_str())));
     links.extend(closer_state::restricted_scopes(commit).iter().map(streams::scope));
-    links.extend(
-        closer_state::propositions(&commit.delta)
-            .iter()
-            .map(streams::proposition),
-    );
+    links.extend(closer_state::propositions(&commit.delta).iter().map(streams::proposition));
     for change in &commit.delta.changes {
         if let Change::RevokeGrant { grant_id, .. } = change {
             links.push(StreamId::new(format!("scope:grant:{grant_id}")));
         }
         if let Change::Add { item } | Change::Revise { item, .. } = change
-            && item.kind() == closer_contracts::item::ItemKind::Constraint {
-                links.push(streams::scope_space());
-            }
+            && item.kind() == closer_contracts::item::ItemKind::Constraint
+        {
+            links.push(streams::scope_space());
+        }
     }
     links.extend(obligation_ids.iter().map(streams::history));
     links.extend(episode_id.map(streams::episode));
@@ -402,11 +349,8 @@ fn reissue(
 ) -> Result<Reply, Fault> {
     let view = deciding.view;
     let delta = &original.body;
-    let between: Vec<&Commit> = view
-        .commits
-        .range(delta.parent_state.version + 1..)
-        .map(|(_, committed)| &*committed.commit)
-        .collect();
+    let between: Vec<&Commit> =
+        view.commits.range(delta.parent_state.version + 1..).map(|(_, committed)| &*committed.commit).collect();
     let fresh = DeltaId::new(crate::derived_id(
         &format!("rebased.{}", view.state.reference().version),
         delta.delta_id.as_str(),
@@ -414,11 +358,7 @@ fn reissue(
     let reissued = match closer_state::rebase(delta, &view.state, between, fresh) {
         Ok(reissued) => reissued,
         Err(denied) => {
-            return deciding.refuse(
-                (&delta.delta_id).into(),
-                Some(delta.proposal_digest),
-                vec![denial(denied)],
-            );
+            return deciding.refuse((&delta.delta_id).into(), Some(delta.proposal_digest), vec![denial(denied)]);
         }
     };
     let lineage = Lineage {
@@ -431,13 +371,7 @@ fn reissue(
     let carried = endorsement.body.role_positions.clone();
     let dissent = endorsement.body.dissent.clone();
     let snapshot = endorsement.body.evidence_snapshot.clone();
-    let mechanical = Mechanical {
-        rule: rebase_rule(),
-        positions: carried,
-        dissent,
-        snapshot,
-        lineage,
-    };
+    let mechanical = Mechanical { rule: rebase_rule(), positions: carried, dissent, snapshot, lineage };
     let endorsed = endorse(deciding, &reissued, mechanical)?;
     let refs = vec![endorsed, endorsement.reference()];
     land(deciding, reissued, derivation, refs, None, lineage_of(original))
@@ -481,11 +415,7 @@ fn endorse(deciding: &mut Deciding<'_>, delta: &Delta, mechanical: Mechanical) -
     let adjudication = Adjudication {
         adjudication_id: AdjudicationId::new(crate::derived_id("endorse", seed)),
         phase: Phase::SemanticCommit,
-        subject: TypedRef {
-            id: (&delta.delta_id).into(),
-            digest: delta.proposal_digest,
-            r#type: SubjectType::Delta,
-        },
+        subject: TypedRef { id: (&delta.delta_id).into(), digest: delta.proposal_digest, r#type: SubjectType::Delta },
         evidence_snapshot: mechanical.snapshot,
         readback_refs: Vec::new(),
         governing_basis: view.state.reference(),
@@ -496,10 +426,7 @@ fn endorse(deciding: &mut Deciding<'_>, delta: &Delta, mechanical: Mechanical) -
         disposition: Disposition::Endorsed,
         extensions: None,
     };
-    let lineage = Lineage {
-        parents: vec![delta_payload.id().clone()],
-        ..mechanical.lineage
-    };
+    let lineage = Lineage { parents: vec![delta_payload.id().clone()], ..mechanical.lineage };
     let payload = services::write(
         &view,
         PayloadId::new(crate::derived_id("pl.endorse", seed)),
@@ -520,9 +447,7 @@ pub(crate) fn record_own(deciding: &mut Deciding<'_>, payload: &Payload) -> Resu
         content_digest: payload.content_digest(),
         scope: SigningScope::from(envelope.r#type),
         identity: envelope.producer.actor_id.clone(),
-        proof: Proof::Session {
-            session_id: SessionId::from("closer.sequence"),
-        },
+        proof: Proof::Session { session_id: SessionId::from("closer.sequence") },
         received_at: deciding.at.now.clone(),
     };
     crate::sequence::record_payload(deciding, &Arc::new(payload.clone()), &auth, Vec::new(), Vec::new())
@@ -552,26 +477,17 @@ pub(crate) fn by_rule(deciding: &mut Deciding<'_>, routine: Routine) -> Result<R
         extensions: None,
     }
     .sealed()?;
-    let deterministic = view
-        .state
-        .rule(&mechanical_rule())
-        .is_some_and(|rule| match &rule.body {
-            RuleBody::Decision { deterministic, .. } => *deterministic,
-            RuleBody::Matching { .. } | RuleBody::Sufficiency { .. } => false,
-        });
+    let deterministic = view.state.rule(&mechanical_rule()).is_some_and(|rule| match &rule.body {
+        RuleBody::Decision { deterministic, .. } => *deterministic,
+        RuleBody::Matching { .. } | RuleBody::Sufficiency { .. } => false,
+    });
     if !branch!("commit.rule_is_registered", deterministic) {
-        let denial = Denial::new(
-            Code::MissingEndorsement,
-            CheckKind::Authority,
-            "no deterministic rule is registered for this",
-        );
+        let denial =
+            Denial::new(Code::MissingEndorsement, CheckKind::Authority, "no deterministic rule is registered for this");
         return deciding.refuse((&delta.delta_id).into(), Some(delta.proposal_digest), vec![denial]);
     }
     let derivation = derivation(&view, &delta, None, deciding.at.now.clone());
-    let whose = (
-        routine.lineage.obligation_ids.clone(),
-        routine.lineage.episode_id.clone(),
-    );
+    let whose = (routine.lineage.obligation_ids.clone(), routine.lineage.episode_id.clone());
     let mechanical = Mechanical {
         rule: mechanical_rule(),
         positions: Vec::new(),
@@ -590,14 +506,7 @@ pub(crate) fn urgent(
     derivation: Derivation,
     details: UrgentDetails,
 ) -> Result<Reply, Fault> {
-    land(
-        deciding,
-        delta,
-        derivation,
-        Vec::new(),
-        Some(details),
-        (Vec::new(), None),
-    )
+    land(deciding, delta, derivation, Vec::new(), Some(details), (Vec::new(), None))
 }
 
 /// A reference to the profile as an authority.
@@ -605,12 +514,6 @@ pub(crate) fn urgent(
 pub fn profile_authority(view: &View) -> Option<AuthorityRef> {
     let profile = view.state.profile()?;
     let digest = closer_contracts::canonical::digest_of(profile).ok()?;
-    let reference = ArtifactRef {
-        id: ArtifactId::new(profile.profile_id.as_str()),
-        digest,
-    };
-    Some(AuthorityRef {
-        kind: AuthorityKind::Profile,
-        reference,
-    })
+    let reference = ArtifactRef { id: ArtifactId::new(profile.profile_id.as_str()), digest };
+    Some(AuthorityRef { kind: AuthorityKind::Profile, reference })
 }

@@ -56,20 +56,14 @@ pub fn relations(view: &View, episode: &Episode) -> BTreeMap<PropositionId, Vec<
     let mut found: BTreeMap<PropositionId, Vec<EvidenceRelation>> = BTreeMap::new();
     let results = episode.results.iter().filter_map(|id| view.results.get(id));
     for relation in results.flat_map(|result| result.body.assessments.clone()) {
-        found
-            .entry(relation.proposition_id.clone())
-            .or_default()
-            .push(sufficiency::resolve(&relation, view));
+        found.entry(relation.proposition_id.clone()).or_default().push(sufficiency::resolve(&relation, view));
     }
     for adjudication in episode.adjudications.iter().filter_map(|id| view.adjudications.get(id)) {
         if adjudication.body.phase != Phase::PostOutcome || adjudication.body.disposition == Disposition::Unknown {
             continue;
         }
         let evidence_id = closer_contracts::id::EvidenceId::new(adjudication.body.subject.id.as_str());
-        let readback = view
-            .evidence
-            .get(&evidence_id)
-            .filter(|readback| is_newest(view, &readback.body));
+        let readback = view.evidence.get(&evidence_id).filter(|readback| is_newest(view, &readback.body));
         if let Some(relation) = readback.and_then(relation_of) {
             found.entry(relation.proposition_id.clone()).or_default().push(relation);
         }
@@ -80,14 +74,8 @@ pub fn relations(view: &View, episode: &Episode) -> BTreeMap<PropositionId, Vec<
 /// Whether nothing newer was observed in the same stream: what an earlier attempt left behind no longer bears on anything.
 fn is_newest(view: &View, evidence: &Evidence) -> bool {
     let binding = &evidence.target_binding;
-    let newest = view
-        .observed
-        .get(&binding.observation_sequence_ref)
-        .map(|(number, _)| *number);
-    !branch!(
-        "delta.readback_superseded",
-        newest.is_some_and(|newest| newest > binding.observation_version)
-    )
+    let newest = view.observed.get(&binding.observation_sequence_ref).map(|(number, _)| *number);
+    !branch!("delta.readback_superseded", newest.is_some_and(|newest| newest > binding.observation_version))
 }
 
 /// Drafts the episode's delta; `None` when nothing it found is supported well enough to change what is accepted.
@@ -107,9 +95,7 @@ pub fn distill(view: &View, episode: &Episode, at: &Moment) -> Result<Option<Pay
             conditions: conditions.clone(),
         });
     }
-    let met = conditions
-        .iter()
-        .all(|condition| condition.assessment_status == AssessmentStatus::Met);
+    let met = conditions.iter().all(|condition| condition.assessment_status == AssessmentStatus::Met);
     if branch!("delta.every_condition_met", met) {
         changes.push(Change::SetStatus {
             obligation_id: obligation.obligation_id.clone(),
@@ -122,11 +108,8 @@ pub fn distill(view: &View, episode: &Episode, at: &Moment) -> Result<Option<Pay
         return Ok(None);
     }
     let changed: Vec<PropositionId> = propositions_of(&changes, &conditions);
-    let support = relations
-        .into_iter()
-        .filter(|(id, _)| changed.contains(id))
-        .flat_map(|(_, relations)| relations)
-        .collect();
+    let support =
+        relations.into_iter().filter(|(id, _)| changed.contains(id)).flat_map(|(_, relations)| relations).collect();
     let seed = format!("{}.{}", episode.episode_id, episode.deltas.len() + 1);
     let delta = Delta {
         delta_id: DeltaId::new(crate::derived_id("delta", &seed)),
@@ -159,9 +142,7 @@ fn propositions_of(changes: &[Change], conditions: &[Condition]) -> Vec<Proposit
         };
         item.as_claim().map(|claim| claim.proposition.proposition_id.clone())
     });
-    claimed
-        .chain(conditions.iter().map(|condition| condition.proposition.clone()))
-        .collect()
+    claimed.chain(conditions.iter().map(|condition| condition.proposition.clone())).collect()
 }
 
 /// What a delta follows from: the episode's post-outcome adjudications, or its results where nothing was done (DEC-108).
@@ -194,22 +175,17 @@ fn claims(
         .map(|claim| (claim.proposition.proposition_id.clone(), claim))
         .collect();
     for condition in &obligation.resolution_conditions {
-        if relations
-            .get(&condition.proposition)
-            .is_some_and(|relations| relations.iter().any(is_support))
-        {
-            proposed
-                .entry(condition.proposition.clone())
-                .or_insert_with(|| ProposedClaim {
-                    proposition: Proposition {
-                        proposition_id: condition.proposition.clone(),
-                        subject: (&obligation.obligation_id).into(),
-                        predicate: "satisfies".into(),
-                        object: closer_contracts::refs::Plain(serde_json::Value::String(condition.id.to_string())),
-                        scope: obligation.scope.clone(),
-                    },
-                    applicability: vec![Text::from("as observed at the cited versions")],
-                });
+        if relations.get(&condition.proposition).is_some_and(|relations| relations.iter().any(is_support)) {
+            proposed.entry(condition.proposition.clone()).or_insert_with(|| ProposedClaim {
+                proposition: Proposition {
+                    proposition_id: condition.proposition.clone(),
+                    subject: (&obligation.obligation_id).into(),
+                    predicate: "satisfies".into(),
+                    object: closer_contracts::refs::Plain(serde_json::Value::String(condition.id.to_string())),
+                    scope: obligation.scope.clone(),
+                },
+                applicability: vec![Text::from("as observed at the cited versions")],
+            });
         }
     }
     proposed
@@ -230,25 +206,16 @@ fn is_support(relation: &EvidenceRelation) -> bool {
 }
 
 fn rule_for(view: &View, obligation: &Obligation, proposition: &PropositionId) -> VersionedRef {
-    let own = obligation
-        .resolution_conditions
-        .iter()
-        .find(|condition| condition.proposition == *proposition);
+    let own = obligation.resolution_conditions.iter().find(|condition| condition.proposition == *proposition);
     let any = view
         .state
         .items(closer_contracts::item::ItemKind::Rule)
         .filter_map(|accepted| accepted.item.as_rule())
         .find(|rule| matches!(rule.body, closer_contracts::item::RuleBody::Sufficiency { .. }));
-    let any = any.map(|rule| VersionedRef {
-        id: (&rule.rule_id).into(),
-        version: rule.version,
-    });
+    let any = any.map(|rule| VersionedRef { id: (&rule.rule_id).into(), version: rule.version });
     own.map(|condition| condition.evidence_rule_ref.clone())
         .or(any)
-        .unwrap_or_else(|| VersionedRef {
-            id: "rule.sufficiency".into(),
-            version: 1,
-        })
+        .unwrap_or_else(|| VersionedRef { id: "rule.sufficiency".into(), version: 1 })
 }
 
 /// The change that accepts a claim: a new one, or a new revision that keeps the exceptions of the old (§7.2).
@@ -258,16 +225,11 @@ fn accepted(view: &View, claim: ProposedClaim, relations: Vec<EvidenceRelation>,
     let known = before.and_then(|accepted| accepted.item.as_claim());
     let excepted = known.filter(|claim| branch!("delta.exceptions_kept", !claim.exceptions.is_empty()));
     let exceptions = excepted.map_or_else(Vec::new, |claim| claim.exceptions.clone());
-    let mut limitations: Vec<Text> = relations
-        .iter()
-        .flat_map(|relation| relation.limitations.clone())
-        .collect();
+    let mut limitations: Vec<Text> = relations.iter().flat_map(|relation| relation.limitations.clone()).collect();
     limitations.sort();
     limitations.dedup();
-    let claim_id = before.map_or_else(
-        || ClaimId::new(crate::derived_id("claim", id.as_str())),
-        |b| ClaimId::new(b.item.id().as_str()),
-    );
+    let claim_id = before
+        .map_or_else(|| ClaimId::new(crate::derived_id("claim", id.as_str())), |b| ClaimId::new(b.item.id().as_str()));
     let item = Box::new(Item::Claim(Claim {
         claim_id,
         proposition: claim.proposition,
@@ -279,10 +241,7 @@ fn accepted(view: &View, claim: ProposedClaim, relations: Vec<EvidenceRelation>,
         standing: Standing::Current,
     }));
     match before {
-        Some(before) => Change::Revise {
-            item,
-            replaces: before.digest,
-        },
+        Some(before) => Change::Revise { item, replaces: before.digest },
         None => Change::Add { item },
     }
 }
@@ -295,10 +254,7 @@ fn conditions(
     at: &Moment,
 ) -> Vec<Condition> {
     let assess = |condition: &Condition| {
-        let own = relations
-            .get(&condition.proposition)
-            .map(Vec::as_slice)
-            .unwrap_or_default();
+        let own = relations.get(&condition.proposition).map(Vec::as_slice).unwrap_or_default();
         let rule = view.state.rule(&condition.evidence_rule_ref)?;
         (!own.is_empty()).then(|| sufficiency::assess(rule, &condition.proposition, own, view, at))
     };
@@ -320,51 +276,34 @@ pub(crate) fn intake(
     auth: &AuthRecord,
 ) -> Result<Reply, Fault> {
     let mut denials = Vec::new();
-    if branch!(
-        "delta.urgent_is_completed_by_the_service",
-        delta.admission_path == AdmissionPath::UrgentRestrictive
-    ) {
+    if branch!("delta.urgent_is_completed_by_the_service", delta.admission_path == AdmissionPath::UrgentRestrictive) {
         let reason = "an urgent delta is completed by the service from its issuer's statement";
         let denial = Denial::new(Code::MissingAuthority, CheckKind::Authority, reason);
         denials.push(denial.of(&payload.envelope().producer.actor_id));
     }
     let offered = crate::adjudicate::cited_by(deciding.view, payload);
-    if let Some(before) = offered
-        .iter()
-        .find(|offered| branch!("delta.rests_on_pre_action", offered.phase == Phase::PreAction))
+    if let Some(before) =
+        offered.iter().find(|offered| branch!("delta.rests_on_pre_action", offered.phase == Phase::PreAction))
     {
         let reason = "what was judged before the action says nothing about what came of it";
         denials.push(Denial::new(Code::WrongPhase, CheckKind::Authority, reason).of(&before.adjudication_id));
     }
-    let basis = deciding
-        .batch
-        .claimed(&streams::state_claim(delta.parent_state.version));
+    let basis = deciding.batch.claimed(&streams::state_claim(delta.parent_state.version));
     match basis {
         None => denials.push(
-            Denial::new(
-                Code::UnresolvedRef,
-                CheckKind::Resolution,
-                "the parent state was never accepted",
-            )
-            .of(delta.parent_state.version),
+            Denial::new(Code::UnresolvedRef, CheckKind::Resolution, "the parent state was never accepted")
+                .of(delta.parent_state.version),
         ),
         Some(digest) if branch!("delta.parent_differs", digest != delta.parent_state.digest) => denials.push(
-            Denial::new(
-                Code::DigestMismatch,
-                CheckKind::Resolution,
-                "the parent version has another digest",
-            )
-            .of(delta.parent_state.version),
+            Denial::new(Code::DigestMismatch, CheckKind::Resolution, "the parent version has another digest")
+                .of(delta.parent_state.version),
         ),
         Some(_) => {}
     }
     if !denials.is_empty() {
         return deciding.refuse((&delta.delta_id).into(), Some(delta.proposal_digest), denials);
     }
-    let claim = (
-        streams::artifact_claim("delta", delta.delta_id.as_str()),
-        delta.proposal_digest,
-    );
+    let claim = (streams::artifact_claim("delta", delta.delta_id.as_str()), delta.proposal_digest);
     let reference = record_payload(deciding, payload, auth, Vec::new(), vec![claim])?;
     Ok(Reply::Recorded(vec![reference]))
 }

@@ -37,15 +37,10 @@ pub fn read_set(view: &View, action: &Action, obligation_id: &ObligationId, evid
     read.push(streams::item(ItemKind::Operation, action.operation.as_str()));
     let constraints = view.state.constraints_in_force();
     read.extend(constraints.map(|constraint| streams::item(ItemKind::Constraint, constraint.constraint_id.as_str())));
-    let propositions = view
-        .state
-        .obligation(obligation_id)
-        .map(|obligation| obligation.gap.propositions.clone());
+    let propositions = view.state.obligation(obligation_id).map(|obligation| obligation.gap.propositions.clone());
     for proposition in propositions.into_iter().flatten() {
         read.extend(
-            view.state
-                .claims_on(&proposition)
-                .map(|claim| streams::item(ItemKind::Claim, claim.item.id().as_str())),
+            view.state.claims_on(&proposition).map(|claim| streams::item(ItemKind::Claim, claim.item.id().as_str())),
         );
         read.push(streams::proposition(&proposition));
     }
@@ -96,17 +91,10 @@ fn attempt_standing(view: &View, action: &Action) -> AttemptStanding {
     if view.attempts.contains_key(&action.attempt_id) {
         return AttemptStanding::Reused;
     }
-    if let Some(unsettled) = view
-        .unsettled
-        .get(&streams::unsettled(&action.operation, &action.target))
-    {
+    if let Some(unsettled) = view.unsettled.get(&streams::unsettled(&action.operation, &action.target)) {
         return AttemptStanding::Unsettled(unsettled.clone());
     }
-    let ids = view
-        .attempts_of
-        .get(&action.logical_digest)
-        .map(Vec::as_slice)
-        .unwrap_or_default();
+    let ids = view.attempts_of.get(&action.logical_digest).map(Vec::as_slice).unwrap_or_default();
     let earlier = || ids.iter().filter_map(|id| view.attempts.get(id));
     match earlier().find(|attempt| attempt.status == AttemptStatus::EffectConfirmed) {
         Some(done) => AttemptStanding::Done(done.intent.attempt_id.clone()),
@@ -126,12 +114,8 @@ pub(crate) fn admit(
 ) -> Result<Reply, Fault> {
     let view = deciding.view;
     let Some(on_record) = view.actions.get(payload_id) else {
-        let denial = Denial::new(
-            Code::UnresolvedRef,
-            CheckKind::Resolution,
-            "no such action is on record",
-        )
-        .of(payload_id);
+        let denial =
+            Denial::new(Code::UnresolvedRef, CheckKind::Resolution, "no such action is on record").of(payload_id);
         return deciding.refuse(payload_id.into(), None, vec![denial]);
     };
     let (action, envelope) = (&on_record.body, on_record.payload.envelope());
@@ -146,17 +130,11 @@ pub(crate) fn admit(
     let moved = offered.map_or_else(Vec::new, |offered| moved(view, &offered.body.adjudication_id, reads));
     let assessed = offered.and_then(|offered| {
         let id = closer_contracts::id::ActionId::new(offered.body.subject.id.as_str());
-        view.logical
-            .get(&id)
-            .and_then(|payload_id| view.actions.get(payload_id))
+        view.logical.get(&id).and_then(|payload_id| view.actions.get(payload_id))
     });
     let Some(ownership) = view.ownership(obligation_id) else {
-        let denial = Denial::new(
-            Code::UnresolvedRef,
-            CheckKind::Resolution,
-            "the obligation is not accepted",
-        )
-        .of(obligation_id);
+        let denial =
+            Denial::new(Code::UnresolvedRef, CheckKind::Resolution, "the obligation is not accepted").of(obligation_id);
         return deciding.refuse(payload_id.into(), Some(action.logical_digest), vec![denial]);
     };
     let path = Ledger::path(obligation_id);
@@ -172,10 +150,8 @@ pub(crate) fn admit(
         proposer: proposer(view, on_record),
         obligation_id,
         action,
-        offered: offered.map(|offered| Offered {
-            adjudication: &offered.body,
-            assessed: assessed.map(|assessed| &*assessed.body),
-        }),
+        offered: offered
+            .map(|offered| Offered { adjudication: &offered.body, assessed: assessed.map(|assessed| &*assessed.body) }),
         moved: &moved,
         ownership: &ownership,
         key: reads
@@ -189,11 +165,7 @@ pub(crate) fn admit(
         (Verdict::Refused(denials), _) => deciding.refuse(payload_id.into(), Some(action.logical_digest), denials),
         (Verdict::Admitted(admission), Some(offered)) => intend(deciding, on_record, offered, admission),
         (Verdict::Admitted(_), None) => {
-            let denial = Denial::new(
-                Code::Unassessed,
-                CheckKind::Authority,
-                "no pre-action adjudication is on record",
-            );
+            let denial = Denial::new(Code::Unassessed, CheckKind::Authority, "no pre-action adjudication is on record");
             deciding.refuse(payload_id.into(), Some(action.logical_digest), vec![denial])
         }
     }
@@ -211,10 +183,7 @@ fn intend(
         return Err(Fault::schema("an action names its obligation and episode"));
     };
     let Some(entry) = view.state.operation(&action.operation) else {
-        return Err(Fault::new(
-            Code::UnregisteredOperation,
-            "the operation is not in the registry",
-        ));
+        return Err(Fault::new(Code::UnregisteredOperation, "the operation is not in the registry"));
     };
     let intent = Intent {
         attempt_id: action.attempt_id.clone(),
@@ -233,22 +202,10 @@ fn intend(
     };
     let intent_ref = record_intent(deciding, action, &offered.body.adjudication_id, intent)?;
     let path = Ledger::path(obligation_id);
-    reserve(
-        deciding,
-        Key::new(action.attempt_id.as_str()),
-        path,
-        admission.worst_case().clone(),
-    )?;
-    let order = Order {
-        action: action.clone(),
-        entry: Arc::new(entry.clone()),
-    };
+    reserve(deciding, Key::new(action.attempt_id.as_str()), path, admission.worst_case().clone())?;
+    let order = Order { action: action.clone(), entry: Arc::new(entry.clone()) };
     let restriction_cursor = view.restrictions_decided;
-    deciding.effects.push(Effect::Perform {
-        admission,
-        order,
-        restriction_cursor,
-    });
+    deciding.effects.push(Effect::Perform { admission, order, restriction_cursor });
     Ok(Reply::Recorded(vec![intent_ref]))
 }
 
@@ -272,16 +229,10 @@ fn proposer<'a>(view: &'a View, action: &'a OnRecord<Action>) -> &'a closer_cont
 /// The profile in force, for receipts and intents (Appendix A).
 #[must_use]
 pub fn profile_ref(view: &View) -> VersionedRef {
-    view.state.profile().map_or(
-        VersionedRef {
-            id: Id::from("profile"),
-            version: 0,
-        },
-        |profile| VersionedRef {
-            id: (&profile.profile_id).into(),
-            version: profile.version,
-        },
-    )
+    view.state.profile().map_or(VersionedRef { id: Id::from("profile"), version: 0 }, |profile| VersionedRef {
+        id: (&profile.profile_id).into(),
+        version: profile.version,
+    })
 }
 
 fn record_intent(
@@ -290,12 +241,7 @@ fn record_intent(
     adjudication_id: &AdjudicationId,
     intent: Intent,
 ) -> Result<ArtifactRef, Fault> {
-    let heads = deciding
-        .view
-        .read_sets
-        .get(adjudication_id)
-        .map(|read_set| read_set.heads.clone())
-        .unwrap_or_default();
+    let heads = deciding.view.read_sets.get(adjudication_id).map(|read_set| read_set.heads.clone()).unwrap_or_default();
     for (stream, _) in heads {
         deciding.batch.guard(stream);
     }
@@ -311,13 +257,8 @@ fn record_intent(
         (streams::key_claim(&action.idempotency_key), action.logical_digest),
         (streams::attempt_claim(&action.attempt_id), action.logical_digest),
     ];
-    let digest = deciding
-        .batch
-        .push(&id, Entry::Intent(Arc::new(intent)), streams, claims)?;
-    Ok(ArtifactRef {
-        id: ArtifactId::new(id),
-        digest,
-    })
+    let digest = deciding.batch.push(&id, Entry::Intent(Arc::new(intent)), streams, claims)?;
+    Ok(ArtifactRef { id: ArtifactId::new(id), digest })
 }
 
 /// Records what a call came to. It settles nothing but the certainty that nothing was sent.
@@ -327,42 +268,25 @@ pub(crate) fn performed(
     performed: &Performed,
 ) -> Result<Reply, Fault> {
     let Some(attempt) = deciding.view.attempts.get(attempt_id) else {
-        let denial = Denial::new(
-            Code::UnresolvedRef,
-            CheckKind::Resolution,
-            "no such attempt is on record",
-        )
-        .of(attempt_id);
+        let denial =
+            Denial::new(Code::UnresolvedRef, CheckKind::Resolution, "no such attempt is on record").of(attempt_id);
         return deciding.refuse(attempt_id.into(), None, vec![denial]);
     };
     if branch!("dispatch.outcome_on_record", attempt.status != AttemptStatus::Intended) {
-        let denial = Denial::new(
-            Code::Duplicate,
-            CheckKind::Resolution,
-            "the attempt's outcome is on record",
-        )
-        .of(attempt_id);
+        let denial =
+            Denial::new(Code::Duplicate, CheckKind::Resolution, "the attempt's outcome is on record").of(attempt_id);
         return deciding.refuse(attempt_id.into(), Some(attempt.intent.logical_digest), vec![denial]);
     }
     let outcome = match performed {
-        Performed::Responded {
-            sent_at,
-            responded_at,
-            response,
-        } => Outcome {
+        Performed::Responded { sent_at, responded_at, response } => Outcome {
             sent_at: Some(sent_at.clone()),
             responded_at: Some(responded_at.clone()),
             response: Some(response.clone()),
-            ..bare(
-                attempt,
-                AttemptStatus::Responded,
-                "the call returned; the target is still to be read back".into(),
-            )
+            ..bare(attempt, AttemptStatus::Responded, "the call returned; the target is still to be read back".into())
         },
-        Performed::Unknown { sent_at, reason } => Outcome {
-            sent_at: Some(sent_at.clone()),
-            ..bare(attempt, AttemptStatus::OutcomeUnknown, reason.clone())
-        },
+        Performed::Unknown { sent_at, reason } => {
+            Outcome { sent_at: Some(sent_at.clone()), ..bare(attempt, AttemptStatus::OutcomeUnknown, reason.clone()) }
+        }
         Performed::NotSent { reason } => bare(attempt, AttemptStatus::NoEffectConfirmed, reason.clone()),
     };
     let settled = outcome.status.is_settled();
@@ -400,16 +324,9 @@ pub(crate) fn record_outcome(
         streams::history(&attempt.intent.obligation_id),
     ];
     let id = crate::derived_id(&format!("outcome.{}", outcome.status), outcome.attempt_id.as_str());
-    deciding
-        .effects
-        .push(Effect::Advance(attempt.intent.episode_id.clone()));
-    let digest = deciding
-        .batch
-        .push(&id, Entry::Outcome(Arc::new(outcome)), streams, Vec::new())?;
-    Ok(ArtifactRef {
-        id: ArtifactId::new(id),
-        digest,
-    })
+    deciding.effects.push(Effect::Advance(attempt.intent.episode_id.clone()));
+    let digest = deciding.batch.push(&id, Entry::Outcome(Arc::new(outcome)), streams, Vec::new())?;
+    Ok(ArtifactRef { id: ArtifactId::new(id), digest })
 }
 
 /// Settles an attempt's reservation: uncertain usage stays reserved until here (§8.3).
@@ -443,10 +360,7 @@ pub(crate) fn settled_by(attempt: &Attempt, status: AttemptStatus, readback_ref:
 pub(crate) fn recover(deciding: &mut Deciding<'_>, running: &BTreeSet<AttemptId>) -> Result<Reply, Fault> {
     let view = deciding.view;
     let mut recovered = Vec::new();
-    let intended = view
-        .attempts
-        .values()
-        .filter(|attempt| attempt.status == AttemptStatus::Intended);
+    let intended = view.attempts.values().filter(|attempt| attempt.status == AttemptStatus::Intended);
     let is_running = |attempt: &&Attempt| running.contains(&attempt.intent.attempt_id);
     for attempt in intended.filter(|attempt| !branch!("dispatch.still_running", is_running(attempt))) {
         let reason = "the process ended between intent and outcome".into();
@@ -455,8 +369,6 @@ pub(crate) fn recover(deciding: &mut Deciding<'_>, running: &BTreeSet<AttemptId>
     }
     let under_way: Vec<_> = view.under_way.values().cloned().collect();
     deciding.effects.extend(under_way.into_iter().map(Effect::Advance));
-    deciding
-        .effects
-        .extend(view.eligible.keys().cloned().map(Effect::Eligible));
+    deciding.effects.extend(view.eligible.keys().cloned().map(Effect::Eligible));
     Ok(Reply::Recorded(recovered))
 }

@@ -136,12 +136,7 @@ impl ArtifactBody {
     /// # Errors
     /// `schema_invalid` when it has no canonical form; `missing_authority` for what nobody submits.
     pub fn subject(&self, producer: &ActorRef) -> Result<Subject, Fault> {
-        let unsubmitted = || {
-            Fault::new(
-                RefusalCode::MissingAuthority,
-                "this artifact is written by the runtime alone",
-            )
-        };
+        let unsubmitted = || Fault::new(RefusalCode::MissingAuthority, "this artifact is written by the runtime alone");
         Ok(Subject {
             id: Id::new(self.id().as_str()),
             content_digest: self.digest()?,
@@ -532,8 +527,5 @@ pub fn payload_ref(payload: &Payload) -> ArtifactRef {
 /// A reference by payload id and digest.
 #[must_use]
 pub fn reference(id: &PayloadId, digest: Digest) -> ArtifactRef {
-    ArtifactRef {
-        id: ArtifactId::new(id.as_str()),
-        digest,
-    }
+    ArtifactRef { id: ArtifactId::new(id.as_str()), digest }
 }

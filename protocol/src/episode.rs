@@ -42,34 +42,20 @@ pub(crate) fn open(
         let denial = Denial::new(code, CheckKind::Runtime, reason).of(obligation_id);
         deciding.refuse(episode_id.into(), None, vec![denial])
     };
-    let open = view
-        .state
-        .obligation(obligation_id)
-        .is_some_and(|obligation| obligation.status.is_open());
+    let open = view.state.obligation(obligation_id).is_some_and(|obligation| obligation.status.is_open());
     if branch!("episode.obligation_not_open", !open) {
         return refuse(deciding, Code::UnresolvedRef, "the obligation is not accepted and open");
     }
     let causes = view.eligible.get(obligation_id).cloned().unwrap_or_default();
     if branch!("episode.nothing_eligible", causes.is_empty()) {
-        return refuse(
-            deciding,
-            Code::UnresolvedRef,
-            "nothing has made the obligation eligible",
-        );
+        return refuse(deciding, Code::UnresolvedRef, "nothing has made the obligation eligible");
     }
     if branch!("episode.under_way", view.under_way.contains_key(obligation_id)) {
         return refuse(deciding, Code::Duplicate, "an episode on the obligation is under way");
     }
     let limits = view.state.limits();
-    if branch!(
-        "episode.fan_out_reached",
-        view.under_way.len() >= limits.fan_out_max as usize
-    ) {
-        return refuse(
-            deciding,
-            Code::Busy,
-            "as many episodes are under way as the profile allows",
-        );
+    if branch!("episode.fan_out_reached", view.under_way.len() >= limits.fan_out_max as usize) {
+        return refuse(deciding, Code::Busy, "as many episodes are under way as the profile allows");
     }
     let activation = Activation {
         episode_id: episode_id.clone(),
@@ -79,12 +65,7 @@ pub(crate) fn open(
     };
     let streams = vec![streams::episode(episode_id), streams::history(obligation_id)];
     let entry = Entry::Activation(ActivationEntry::Began(activation));
-    deciding.batch.push(
-        &crate::derived_id("began", episode_id.as_str()),
-        entry,
-        streams,
-        Vec::new(),
-    )?;
+    deciding.batch.push(&crate::derived_id("began", episode_id.as_str()), entry, streams, Vec::new())?;
     deciding.effects.push(Effect::Advance(episode_id.clone()));
     Ok(Reply::Recorded(Vec::new()))
 }
@@ -94,15 +75,8 @@ pub(crate) fn open(
 #[must_use]
 pub fn openable(view: &View) -> Vec<ObligationId> {
     let room = (view.state.limits().fan_out_max as usize).saturating_sub(view.under_way.len());
-    let is_open = |id: &ObligationId| {
-        view.state
-            .obligation(id)
-            .is_some_and(|obligation| obligation.status.is_open())
-    };
-    let waiting = view
-        .eligible
-        .keys()
-        .filter(|id| !view.under_way.contains_key(*id) && is_open(id));
+    let is_open = |id: &ObligationId| view.state.obligation(id).is_some_and(|obligation| obligation.status.is_open());
+    let waiting = view.eligible.keys().filter(|id| !view.under_way.contains_key(*id) && is_open(id));
     waiting.take(room).cloned().collect()
 }
 
@@ -113,18 +87,9 @@ pub(crate) fn end(
     end: EpisodeEnd,
     reason: &Text,
 ) -> Result<Reply, Fault> {
-    let Some(episode) = deciding
-        .view
-        .episodes
-        .get(episode_id)
-        .filter(|episode| episode.end.is_none())
-    else {
-        let denial = Denial::new(
-            Code::UnresolvedRef,
-            CheckKind::Resolution,
-            "no such episode is under way",
-        )
-        .of(episode_id);
+    let Some(episode) = deciding.view.episodes.get(episode_id).filter(|episode| episode.end.is_none()) else {
+        let denial =
+            Denial::new(Code::UnresolvedRef, CheckKind::Resolution, "no such episode is under way").of(episode_id);
         return deciding.refuse(episode_id.into(), None, vec![denial]);
     };
     let obligation_id = episode.obligation_id.clone();
@@ -151,12 +116,7 @@ pub(crate) fn record_end(
     };
     let streams = vec![streams::episode(episode_id), streams::history(obligation_id)];
     let entry = Entry::Activation(ActivationEntry::Ended(ended));
-    deciding.batch.push(
-        &crate::derived_id("ended", episode_id.as_str()),
-        entry,
-        streams,
-        Vec::new(),
-    )?;
+    deciding.batch.push(&crate::derived_id("ended", episode_id.as_str()), entry, streams, Vec::new())?;
     Ok(())
 }
 
@@ -253,10 +213,7 @@ pub enum Next {
 }
 
 fn ending(end: EpisodeEnd, reason: impl Into<Text>) -> Next {
-    Next::End {
-        end,
-        reason: reason.into(),
-    }
+    Next::End { end, reason: reason.into() }
 }
 
 /// The participant that does the work: the first current one in id order. One fixed worker is a complete configuration.
@@ -265,14 +222,8 @@ pub fn participant(view: &View) -> Option<ActorId> {
     let works = |identity: &&Identity| {
         identity.standing == Standing::Current && identity.roles.contains(&ProducerRole::Participant)
     };
-    let identities = view
-        .state
-        .items(ItemKind::Identity)
-        .filter_map(|accepted| accepted.item.as_identity());
-    identities
-        .into_iter()
-        .find(works)
-        .map(|identity| identity.actor_id.clone())
+    let identities = view.state.items(ItemKind::Identity).filter_map(|accepted| accepted.item.as_identity());
+    identities.into_iter().find(works).map(|identity| identity.actor_id.clone())
 }
 
 /// The next stage that the records of an episode show.
@@ -287,10 +238,7 @@ pub fn next(view: &View, episode: &Episode, at: &Moment) -> Next {
     }
     let Some(work_id) = episode.work.last() else {
         return match participant(view) {
-            Some(participant) => Next::Work {
-                participant,
-                role: Key::from("worker"),
-            },
+            Some(participant) => Next::Work { participant, role: Key::from("worker") },
             None => ending(EpisodeEnd::NoAnswer, "no participant is registered"),
         };
     };
@@ -302,10 +250,7 @@ pub fn next(view: &View, episode: &Episode, at: &Moment) -> Next {
         .filter(|result| result.body.work_id == *work_id);
     let Some(result) = result else {
         return match view.issued_to.get(work_id) {
-            Some(participant) => Next::Ask {
-                work_id: work_id.clone(),
-                participant: participant.clone(),
-            },
+            Some(participant) => Next::Ask { work_id: work_id.clone(), participant: participant.clone() },
             None => ending(EpisodeEnd::NoAnswer, "the work was issued to nobody"),
         };
     };
@@ -316,10 +261,7 @@ pub fn next(view: &View, episode: &Episode, at: &Moment) -> Next {
     }
     if branch!("episode.judgment_is_the_users", bench::belongs_to_user(&result.body)) {
         return match episode.packets.is_empty() {
-            true => Next::AskUser {
-                result: result.payload.id().clone(),
-                proposal: None,
-            },
+            true => Next::AskUser { result: result.payload.id().clone(), proposal: None },
             false => ending(EpisodeEnd::AwaitingUser, "a judgment of the user is awaited"),
         };
     }
@@ -365,19 +307,13 @@ fn next_for(
     let mut planned = episode.actions.iter().rev().filter_map(|id| view.actions.get(id));
     let Some(action) = planned.find(|action| is_of(&action.body, proposal)) else {
         return Some(match crate::action::covering_grant(view, proposal, &at.now) {
-            Some(grant) => Next::Act {
-                result: result.payload.id().clone(),
-                proposal: Box::new(proposal.clone()),
-                grant,
-            },
-            None if episode.packets.is_empty() => Next::AskUser {
-                result: result.payload.id().clone(),
-                proposal: Some(Box::new(proposal.clone())),
-            },
-            None => ending(
-                EpisodeEnd::AwaitingUser,
-                "the authority for a proposed action is the user's to give",
-            ),
+            Some(grant) => {
+                Next::Act { result: result.payload.id().clone(), proposal: Box::new(proposal.clone()), grant }
+            }
+            None if episode.packets.is_empty() => {
+                Next::AskUser { result: result.payload.id().clone(), proposal: Some(Box::new(proposal.clone())) }
+            }
+            None => ending(EpisodeEnd::AwaitingUser, "the authority for a proposed action is the user's to give"),
         });
     };
     match view.attempts.get(&action.body.attempt_id) {
@@ -401,10 +337,7 @@ fn next_before_dispatch(view: &View, episode: &Episode, action: &OnRecord<Action
         return Next::Assess { payload_id };
     };
     if !newest.body.disposition.is_positive() {
-        return ending(
-            EpisodeEnd::Refused,
-            format!("the action was assessed as {}", newest.body.disposition),
-        );
+        return ending(EpisodeEnd::Refused, format!("the action was assessed as {}", newest.body.disposition));
     }
     let (code, refused) = view
         .refused
@@ -429,48 +362,29 @@ fn next_after_dispatch(view: &View, episode: &Episode, attempt: &Attempt) -> Opt
         .readbacks
         .iter()
         .filter(|id| {
-            let readback = view
-                .evidence
-                .get(*id)
-                .and_then(|evidence| evidence.body.readback.clone());
+            let readback = view.evidence.get(*id).and_then(|evidence| evidence.body.readback.clone());
             readback.is_some_and(|readback| readback.attempt_id == attempt_id)
         })
         .collect();
     if !attempt.status.is_settled() {
         if branch!("episode.readbacks_used_up", readbacks.len() >= READBACKS_MAX) {
-            return Some(ending(
-                EpisodeEnd::EffectUnknown,
-                "the target does not show what became of the attempt",
-            ));
+            return Some(ending(EpisodeEnd::EffectUnknown, "the target does not show what became of the attempt"));
         }
-        let settle_ms = view
-            .state
-            .operation(&attempt.action.operation)
-            .map_or(0, |entry| entry.settle_time_ms);
+        let settle_ms = view.state.operation(&attempt.action.operation).map_or(0, |entry| entry.settle_time_ms);
         let wait_ms = match readbacks.is_empty() {
             true => 0,
             false => settle_ms.saturating_mul(readbacks.len() as u64),
         };
-        return Some(Next::Readback {
-            attempt_id,
-            not_before: attempt.sent_by().plus_ms(wait_ms),
-        });
+        return Some(Next::Readback { attempt_id, not_before: attempt.sent_by().plus_ms(wait_ms) });
     }
     let Some(readback) = readbacks.last() else {
         return Some(ending(EpisodeEnd::Refused, "the effect was not sent"));
     };
-    let judged = episode
-        .adjudications
-        .iter()
-        .filter_map(|id| view.adjudications.get(id))
-        .find(|adjudication| {
-            adjudication.body.phase == Phase::PostOutcome && adjudication.body.subject.id.as_str() == readback.as_str()
-        });
+    let judged = episode.adjudications.iter().filter_map(|id| view.adjudications.get(id)).find(|adjudication| {
+        adjudication.body.phase == Phase::PostOutcome && adjudication.body.subject.id.as_str() == readback.as_str()
+    });
     match judged {
-        None => Some(Next::Judge {
-            attempt_id,
-            evidence_id: (*readback).clone(),
-        }),
+        None => Some(Next::Judge { attempt_id, evidence_id: (*readback).clone() }),
         Some(judged) if judged.body.disposition == Disposition::Established => None,
         Some(_) => Some(try_again(view, episode, attempt)),
     }
@@ -479,29 +393,17 @@ fn next_after_dispatch(view: &View, episode: &Episode, attempt: &Attempt) -> Opt
 /// Another attempt at an action whose target shows that there was no effect, under the same key; the monitor says whether
 /// it may be (§8.2).
 fn try_again(view: &View, episode: &Episode, attempt: &Attempt) -> Next {
-    let made = attempts(view, episode)
-        .filter(|made| made.intent.logical_digest == attempt.intent.logical_digest)
-        .count();
+    let made =
+        attempts(view, episode).filter(|made| made.intent.logical_digest == attempt.intent.logical_digest).count();
     let absent = attempt.status == AttemptStatus::NoEffectConfirmed;
     match branch!("episode.absent_effect_tried_again", absent && made < ATTEMPTS_MAX) {
-        true => Next::Again {
-            earlier: PayloadId::new(attempt.intent.action_ref.id.as_str()),
-            attempt: made + 1,
-        },
-        false => ending(
-            EpisodeEnd::NothingToDo,
-            "the attempt did not establish its postcondition",
-        ),
+        true => Next::Again { earlier: PayloadId::new(attempt.intent.action_ref.id.as_str()), attempt: made + 1 },
+        false => ending(EpisodeEnd::NothingToDo, "the attempt did not establish its postcondition"),
     }
 }
 
 fn next_delta(view: &View, episode: &Episode) -> Next {
-    let Some(delta_id) = episode
-        .deltas
-        .iter()
-        .rev()
-        .find(|id| !id.as_str().starts_with("rebased."))
-    else {
+    let Some(delta_id) = episode.deltas.iter().rev().find(|id| !id.as_str().starts_with("rebased.")) else {
         return Next::Distil;
     };
     let committed = |id: &DeltaId| view.committed.contains_key(id);
@@ -511,26 +413,15 @@ fn next_delta(view: &View, episode: &Episode) -> Next {
     let Some(delta) = view.deltas.get(delta_id) else {
         return Next::Distil;
     };
-    let endorsements = view
-        .endorsements
-        .get(&delta.body.proposal_digest)
-        .cloned()
-        .unwrap_or_default();
+    let endorsements = view.endorsements.get(&delta.body.proposal_digest).cloned().unwrap_or_default();
     let Some(newest) = endorsements.last().and_then(|id| view.adjudications.get(id)) else {
-        return Next::Endorse {
-            delta_id: delta_id.clone(),
-        };
+        return Next::Endorse { delta_id: delta_id.clone() };
     };
     if newest.body.disposition != Disposition::Endorsed {
-        return ending(
-            EpisodeEnd::Refused,
-            format!("the changes were {}", newest.body.disposition),
-        );
+        return ending(EpisodeEnd::Refused, format!("the changes were {}", newest.body.disposition));
     }
     match view.refused.get(&Key::new(delta_id.as_str())) {
-        None => Next::Commit {
-            delta_id: delta_id.clone(),
-        },
+        None => Next::Commit { delta_id: delta_id.clone() },
         Some((Code::StaleParent | Code::StaleVersion, _))
             if branch!("episode.distil_again", episode.deltas.len() < DELTAS_MAX) =>
         {

@@ -61,10 +61,7 @@ pub(crate) fn intake(
         let repeated = branch!("event.repeat_is_equal", known == content);
         let (code, reason) = match repeated {
             true => (Code::Duplicate, "the source has sent this event before"),
-            false => (
-                Code::KeyConflict,
-                "this deduplication key or event id stands for another event",
-            ),
+            false => (Code::KeyConflict, "this deduplication key or event id stands for another event"),
         };
         let denial = Denial::new(code, CheckKind::Resolution, reason).of(&event.deduplication_key);
         let reply = deciding.refuse((&event.event_id).into(), Some(payload.content_digest()), vec![denial])?;
@@ -91,19 +88,13 @@ pub(crate) fn intake(
 /// The reference to the authentication recorded beside the event.
 fn auth_ref(auth: &AuthRecord) -> Result<ArtifactRef, Fault> {
     let id = ArtifactId::new(crate::derived_id("auth", auth.subject_id.as_str()));
-    Ok(ArtifactRef {
-        id,
-        digest: closer_contracts::canonical::digest_of(auth)?,
-    })
+    Ok(ArtifactRef { id, digest: closer_contracts::canonical::digest_of(auth)? })
 }
 
 /// The source is registered and current, and the producer may emit for it (§1.1).
 fn source(deciding: &Deciding<'_>, event: &Event, payload: &Payload) -> Option<Denial> {
-    let source = deciding
-        .view
-        .state
-        .source(&event.source.source_id)
-        .filter(|source| source.standing == Standing::Current);
+    let source =
+        deciding.view.state.source(&event.source.source_id).filter(|source| source.standing == Standing::Current);
     let emits = source.is_some_and(|source| source.emitters.contains(&payload.envelope().producer.actor_id));
     if !branch!("event.source_verified", emits) {
         let reason = "the source is not registered, or the producer may not emit for it";
@@ -122,10 +113,7 @@ fn source(deciding: &Deciding<'_>, event: &Event, payload: &Payload) -> Option<D
 /// Evidence that an event cites is on record, with the digest it is cited by.
 fn evidence(deciding: &Deciding<'_>, event: &Event) -> Option<Denial> {
     event.evidence_refs.iter().find_map(|cited| {
-        let known = deciding
-            .view
-            .evidence
-            .get(&closer_contracts::id::EvidenceId::new(cited.id.as_str()));
+        let known = deciding.view.evidence.get(&closer_contracts::id::EvidenceId::new(cited.id.as_str()));
         match known.map(|evidence| evidence.payload.content_digest() == cited.digest) {
             Some(true) => None,
             Some(false) => {

@@ -48,30 +48,15 @@ pub fn built_in() -> Vec<Item> {
             standing: Standing::Current,
         })
     };
-    let policy = |id: &str, body| {
-        Item::Policy(Policy {
-            policy_id: id.into(),
-            version: 1,
-            body,
-            standing: Standing::Current,
-        })
-    };
+    let policy =
+        |id: &str, body| Item::Policy(Policy { policy_id: id.into(), version: 1, body, standing: Standing::Current });
     vec![
         decision(commit::mechanical_rule()),
         decision(commit::rebase_rule()),
-        policy(
-            urgent::RECONCILIATION_REFRESH,
-            PolicyBody::Refresh {
-                rearm: false,
-                after_ms: None,
-            },
-        ),
+        policy(urgent::RECONCILIATION_REFRESH, PolicyBody::Refresh { rearm: false, after_ms: None }),
         policy(
             urgent::RECONCILIATION_EXPIRY,
-            PolicyBody::Expiry {
-                replace_for_ms: None,
-                review_within_ms: 24 * 3_600_000,
-            },
+            PolicyBody::Expiry { replace_for_ms: None, review_within_ms: 24 * 3_600_000 },
         ),
     ]
 }
@@ -86,53 +71,32 @@ pub fn found(founding: &Founding, at: &Moment, reads: &dyn Reads) -> Result<Step
     let mut items = founding.items.clone();
     items.extend(services::identities(&user).into_iter().map(Item::Identity));
     items.extend(built_in().into_iter().filter(|built_in| {
-        !founding
-            .items
-            .iter()
-            .any(|item| item.kind() == built_in.kind() && item.id() == built_in.id())
+        !founding.items.iter().any(|item| item.kind() == built_in.kind() && item.id() == built_in.id())
     }));
     let (genesis, state) = closer_state::genesis(founding.profile.clone(), items)?;
     let empty = View::default();
-    let mut deciding = Deciding {
-        view: &empty,
-        at,
-        batch: Batch::new(reads, &at.now, Lane::Reserved),
-        effects: Vec::new(),
-    };
+    let mut deciding =
+        Deciding { view: &empty, at, batch: Batch::new(reads, &at.now, Lane::Reserved), effects: Vec::new() };
     let claims = vec![(streams::state_claim(0), genesis.after.digest)];
-    deciding.batch.push(
-        "genesis",
-        Entry::Genesis(Arc::new(genesis)),
-        vec![streams::state()],
-        claims,
-    )?;
+    deciding.batch.push("genesis", Entry::Genesis(Arc::new(genesis)), vec![streams::state()], claims)?;
     for receipt in standing_disclosures(founding, &state, at) {
         deciding.batch.artifact(ArtifactBody::from(receipt), Vec::new())?;
     }
     for declaration in &founding.declarations {
-        deciding
-            .batch
-            .artifact(ArtifactBody::from(declaration.clone()), Vec::new())?;
+        deciding.batch.artifact(ArtifactBody::from(declaration.clone()), Vec::new())?;
     }
     let mut reply = Reply::Recorded(Vec::new());
     for (number, obligations) in founding.obligations.chunks(OBLIGATIONS_PER_DELTA).enumerate() {
         reply = commit::by_rule(&mut deciding, admission(number, obligations))?;
         if let Some(denial) = reply.refusal() {
             let place = denial.offending.clone().unwrap_or_default();
-            return Err(Fault::new(denial.code, denial.reason.clone())
-                .within(place)
-                .within("obligations"));
+            return Err(Fault::new(denial.code, denial.reason.clone()).within(place).within("obligations"));
         }
     }
     deciding.fire()?;
     let effects = deciding.effects;
     let decided = deciding.batch.finish();
-    Ok(Step {
-        append: decided.append,
-        entries: decided.entries,
-        effects,
-        reply,
-    })
+    Ok(Step { append: decided.append, entries: decided.entries, effects, reply })
 }
 
 /// How many obligations one founding delta admits: a payload is bounded, a deployment is not.
@@ -150,10 +114,7 @@ fn admission(number: usize, obligations: &[(Obligation, Vec<Reentry>)]) -> Routi
         authorities: Vec::new(),
         lineage: Lineage {
             parents: Vec::<PayloadId>::new(),
-            obligation_ids: obligations
-                .iter()
-                .map(|(obligation, _)| obligation.obligation_id.clone())
-                .collect(),
+            obligation_ids: obligations.iter().map(|(obligation, _)| obligation.obligation_id.clone()).collect(),
             episode_id: None,
             causation_event_id: None,
             budget_ref: None,
@@ -177,17 +138,11 @@ fn standing_disclosures(founding: &Founding, state: &closer_state::State, at: &M
     };
     let sources = founding.items.iter().filter_map(Item::as_source);
     let matcher = services::actor(ProducerRole::Matcher);
-    std::iter::once(receipt(
-        INTERNAL_DISCLOSURE.to_owned(),
-        "internal",
-        services::actor(ProducerRole::Semantic),
-    ))
-    .chain(sources.map(|source| {
-        receipt(
-            services::intake_disclosure(source.source_id.as_str()),
-            "intake",
-            matcher.clone(),
+    std::iter::once(receipt(INTERNAL_DISCLOSURE.to_owned(), "internal", services::actor(ProducerRole::Semantic)))
+        .chain(
+            sources.map(|source| {
+                receipt(services::intake_disclosure(source.source_id.as_str()), "intake", matcher.clone())
+            }),
         )
-    }))
-    .collect()
+        .collect()
 }

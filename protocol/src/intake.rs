@@ -38,10 +38,8 @@ pub(crate) fn refuse(batch: &mut Batch<'_>, view: &View, refused: Refused) -> Re
             refused_at: batch.now().clone(),
         };
         let id = crate::derived_id(&format!("refusal.{}.{i}", view.refusals), refused.subject.as_str());
-        let streams = vec![
-            streams::refusals(),
-            closer_contracts::record::StreamId::new(format!("subject:{}", refused.subject)),
-        ];
+        let streams =
+            vec![streams::refusals(), closer_contracts::record::StreamId::new(format!("subject:{}", refused.subject))];
         batch.push(&id, crate::entry::Entry::Refusal(refusal), streams, Vec::new())?;
     }
     Ok(Reply::Refused(refused.denials))
@@ -62,21 +60,15 @@ pub(crate) fn bounded(text: &str) -> Text {
 
 /// The producer, as authenticated and still current at this moment.
 pub(crate) fn producer(view: &View, producer: &ActorRef, auth: &Authenticated, at: &Moment) -> Result<(), Denial> {
-    let again = auth
-        .record()
-        .check_again(view.state.identity(&producer.actor_id), &at.now);
-    let assigned = view
-        .state
-        .identity(&producer.actor_id)
-        .is_some_and(|identity| identity.roles.contains(&producer.role));
+    let again = auth.record().check_again(view.state.identity(&producer.actor_id), &at.now);
+    let assigned =
+        view.state.identity(&producer.actor_id).is_some_and(|identity| identity.roles.contains(&producer.role));
     let established = again.is_ok() && assigned && *auth.identity() == producer.actor_id;
     match branch!("intake.producer_established", established) {
         true => Ok(()),
         false => {
-            let reason = again.err().map_or_else(
-                || "the role is not assigned to the identity".into(),
-                |fault| fault.reason,
-            );
+            let reason =
+                again.err().map_or_else(|| "the role is not assigned to the identity".into(), |fault| fault.reason);
             Err(Denial::new(Code::Unauthenticated, CheckKind::Authentication, reason).of(&producer.actor_id))
         }
     }
@@ -85,10 +77,7 @@ pub(crate) fn producer(view: &View, producer: &ActorRef, auth: &Authenticated, a
 /// The proof is of exactly this content: an authentication of something else proves nothing here.
 fn proof_of(auth: &Authenticated, id: &str, digest: Digest) -> Result<(), Denial> {
     let record = auth.record();
-    match branch!(
-        "intake.proof_of_this_content",
-        record.subject_id.as_str() == id && record.content_digest == digest
-    ) {
+    match branch!("intake.proof_of_this_content", record.subject_id.as_str() == id && record.content_digest == digest) {
         true => Ok(()),
         false => {
             let reason = "what was authenticated is not what was sent";
@@ -141,35 +130,27 @@ fn lineage(view: &View, payload: &Payload, reads: &dyn Reads, denials: &mut Vec<
         denials.push(Denial::new(Code::UnresolvedRef, CheckKind::Resolution, reason).of(what));
     };
     for parent in &envelope.parents {
-        if branch!(
-            "intake.parent_unknown",
-            reads.claim(&streams::payload_claim(parent)).is_none()
-        ) {
+        if branch!("intake.parent_unknown", reads.claim(&streams::payload_claim(parent)).is_none()) {
             unresolved(parent, "no payload with this id is on record");
         }
     }
     for obligation_id in &envelope.obligation_ids {
         let proposed = envelope.r#type == PayloadType::Obligation;
-        if branch!(
-            "intake.obligation_unknown",
-            !proposed && view.state.obligation(obligation_id).is_none()
-        ) {
+        if branch!("intake.obligation_unknown", !proposed && view.state.obligation(obligation_id).is_none()) {
             unresolved(obligation_id, "no such obligation is accepted");
         }
     }
     if let Some(episode_id) = &envelope.episode_id {
-        let under_way = view
-            .episodes
-            .get(episode_id)
-            .is_some_and(|episode| episode.end.is_none());
+        let under_way = view.episodes.get(episode_id).is_some_and(|episode| episode.end.is_none());
         if branch!("intake.episode_not_under_way", !under_way) {
             unresolved(episode_id, "no such episode is under way");
         }
     }
     if let Some(event_id) = &envelope.causation_event_id
-        && branch!("intake.cause_unmatched", !view.matches.contains_key(event_id)) {
-            unresolved(event_id, "the causing event has no match receipt");
-        }
+        && branch!("intake.cause_unmatched", !view.matches.contains_key(event_id))
+    {
+        unresolved(event_id, "the causing event has no match receipt");
+    }
     if let Some(basis) = &envelope.semantic_basis {
         match reads.claim(&streams::state_claim(basis.version)) {
             None => unresolved(&basis.version, "no such state version was accepted"),
@@ -191,10 +172,7 @@ fn disclosure(view: &View, envelope: &Envelope, denials: &mut Vec<Denial>) {
         let reason = "no such disclosure receipt is on record";
         denials.push(Denial::new(Code::UnresolvedRef, CheckKind::Resolution, reason).of(&cited.id));
     }
-    if branch!(
-        "intake.disclosure_differs",
-        known.is_some_and(|known| known.digest != cited.digest)
-    ) {
+    if branch!("intake.disclosure_differs", known.is_some_and(|known| known.digest != cited.digest)) {
         let reason = "the disclosure receipt has another digest";
         denials.push(Denial::new(Code::DigestMismatch, CheckKind::Resolution, reason).of(&cited.id));
     }
@@ -212,16 +190,10 @@ fn disclosure(view: &View, envelope: &Envelope, denials: &mut Vec<Denial>) {
 /// The five checks of Appendix B with their own results, for a payload as a whole.
 #[must_use]
 pub fn report(denials: &[Denial]) -> Vec<(CheckKind, bool)> {
-    [
-        CheckKind::Schema,
-        CheckKind::Resolution,
-        CheckKind::Support,
-        CheckKind::Authority,
-        CheckKind::Readback,
-    ]
-    .into_iter()
-    .map(|check| (check, !denials.iter().any(|denial| denial.check == check)))
-    .collect()
+    [CheckKind::Schema, CheckKind::Resolution, CheckKind::Support, CheckKind::Authority, CheckKind::Readback]
+        .into_iter()
+        .map(|check| (check, !denials.iter().any(|denial| denial.check == check)))
+        .collect()
 }
 
 /// The foremost denial's text, for logs and notices.
@@ -242,21 +214,15 @@ pub(crate) fn artifact(
     proof_of(&submission.auth, submission.content.id().as_str(), digest).map_err(|denial| vec![denial])?;
     submission.content.check().map_err(|fault| vec![Denial::from(fault)])?;
     let body = &*submission.content;
-    submission
-        .producer
-        .actor_id
-        .check()
-        .map_err(|fault| vec![Denial::from(fault)])?;
+    submission.producer.actor_id.check().map_err(|fault| vec![Denial::from(fault)])?;
     match reads.claim(&streams::artifact_claim(body.kind(), body.id().as_str())) {
         None => Ok(()),
-        Some(known) if branch!("intake.artifact_repeated", known == digest) => Err(vec![
-            Denial::new(Code::Duplicate, CheckKind::Resolution, "the artifact is on record").of(body.id()),
-        ]),
+        Some(known) if branch!("intake.artifact_repeated", known == digest) => {
+            Err(vec![Denial::new(Code::Duplicate, CheckKind::Resolution, "the artifact is on record").of(body.id())])
+        }
         Some(_) => {
             let reason = "the artifact's id stands for other content";
-            Err(vec![
-                Denial::new(Code::KeyConflict, CheckKind::Resolution, reason).of(body.id()),
-            ])
+            Err(vec![Denial::new(Code::KeyConflict, CheckKind::Resolution, reason).of(body.id())])
         }
     }
 }

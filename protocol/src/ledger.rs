@@ -42,13 +42,7 @@ const DIMENSIONS: [&str; 5] = ["calls", "tokens", "cost_micros", "time_ms", "con
 const CONCURRENCY: usize = 4;
 
 fn figures(amounts: &Amounts) -> [Option<u64>; 5] {
-    [
-        amounts.calls,
-        amounts.tokens,
-        amounts.cost_micros,
-        amounts.time_ms,
-        amounts.concurrency,
-    ]
+    [amounts.calls, amounts.tokens, amounts.cost_micros, amounts.time_ms, amounts.concurrency]
 }
 
 impl Ledger {
@@ -88,9 +82,8 @@ impl Ledger {
                     (None, Some(_) | None) => {}
                     (Some(_), None) => return Reservation::Uncapped(format!("{budget}: {name}")),
                     (Some(limit), Some(wanted)) => {
-                        let total = taken(&balance.used)
-                            .saturating_add(taken(&balance.reserved))
-                            .saturating_add(wanted);
+                        let total =
+                            taken(&balance.used).saturating_add(taken(&balance.reserved)).saturating_add(wanted);
                         if total > limit {
                             return Reservation::Exceeds(format!("{budget}: {name}"));
                         }
@@ -131,10 +124,7 @@ impl Ledger {
                         *reserved = reserved.saturating_add(amount);
                     }
                 });
-                self.held.insert(
-                    entry.reservation.clone(),
-                    (entry.budgets.clone(), entry.amounts.clone()),
-                );
+                self.held.insert(entry.reservation.clone(), (entry.budgets.clone(), entry.amounts.clone()));
             }
             LedgerMovement::Settled | LedgerMovement::Released => {
                 let Some((budgets, held)) = self.held.remove(&entry.reservation) else {

@@ -37,19 +37,12 @@ pub fn match_event(
     considered.extend(by_trigger);
     let mut matched: Vec<ObligationId> = considered
         .iter()
-        .filter(|rationale| {
-            branch!(
-                "matching.candidate_satisfied",
-                rationale.result == Evaluation::Satisfied
-            )
-        })
+        .filter(|rationale| branch!("matching.candidate_satisfied", rationale.result == Evaluation::Satisfied))
         .map(|rationale| rationale.obligation_id.clone())
         .collect();
     matched.sort();
     matched.dedup();
-    let ambiguous = considered
-        .iter()
-        .any(|rationale| rationale.result == Evaluation::Unknown);
+    let ambiguous = considered.iter().any(|rationale| rationale.result == Evaluation::Unknown);
     let outcome = match (branch!("matching.candidate_unknown", ambiguous), matched.is_empty()) {
         (true, _) => MatchOutcome::Ambiguous,
         (false, false) => MatchOutcome::Matched,
@@ -57,15 +50,9 @@ pub fn match_event(
     };
     MatchReceipt {
         receipt_id: ReceiptId::new(crate::derived_id("match", event.event_id.as_str())),
-        event_ref: ArtifactRef {
-            id: ArtifactId::new(event.event_id.as_str()),
-            digest: event_ref.digest,
-        },
+        event_ref: ArtifactRef { id: ArtifactId::new(event.event_id.as_str()), digest: event_ref.digest },
         state_basis: view.state.reference(),
-        rule_ref: rule.map_or_else(no_rule, |rule| VersionedRef {
-            id: (&rule.rule_id).into(),
-            version: rule.version,
-        }),
+        rule_ref: rule.map_or_else(no_rule, |rule| VersionedRef { id: (&rule.rule_id).into(), version: rule.version }),
         matched_obligation_ids: matched,
         predicate_results,
         outcome,
@@ -89,10 +76,7 @@ fn rule_in_force(view: &View) -> Option<&Rule> {
 }
 
 fn no_rule() -> VersionedRef {
-    VersionedRef {
-        id: Id::from("rule.none"),
-        version: 0,
-    }
+    VersionedRef { id: Id::from("rule.none"), version: 0 }
 }
 
 fn facets(rule: &Rule) -> &[Facet] {
@@ -107,11 +91,10 @@ fn watchers(event: &Event, view: &View, rule: Option<&Rule>) -> Vec<Rationale> {
     let cited = event.evidence_refs.iter().map(|cited| Id::from(cited.id.as_str()));
     let by_evidence: Vec<Id> = cited.collect();
     let mut obligations: BTreeMap<&ObligationId, &Obligation> = BTreeMap::new();
-    let found = view.state.obligations_watching_entity(&event.entity_ref).chain(
-        by_evidence
-            .iter()
-            .flat_map(|id| view.state.obligations_watching_evidence(id)),
-    );
+    let found = view
+        .state
+        .obligations_watching_entity(&event.entity_ref)
+        .chain(by_evidence.iter().flat_map(|id| view.state.obligations_watching_evidence(id)));
     for obligation in found {
         if branch!("matching.obligation_open", obligation.status.is_open()) {
             obligations.insert(&obligation.obligation_id, obligation);
@@ -134,19 +117,11 @@ fn compare(
     view: &View,
     rule: Option<&Rule>,
 ) -> Option<Rationale> {
-    let Watch::Entity {
-        entity_ref,
-        scope,
-        change_kinds,
-        evidence_ids,
-    } = &dependency.watch
-    else {
+    let Watch::Entity { entity_ref, scope, change_kinds, evidence_ids } = &dependency.watch else {
         return None;
     };
     let about_entity = *entity_ref == event.entity_ref;
-    let cites = evidence_ids
-        .iter()
-        .any(|id| event.evidence_refs.iter().any(|cited| cited.id.as_str() == id.as_str()));
+    let cites = evidence_ids.iter().any(|id| event.evidence_refs.iter().any(|cited| cited.id.as_str() == id.as_str()));
     if !about_entity && !cites {
         return None;
     }
@@ -161,45 +136,28 @@ fn compare(
         return Some(reason(Evaluation::Unknown, None, "no matching rule is in force".into()));
     };
     let told = |holds| {
-        if holds {
-            Evaluation::Satisfied
-        } else {
-            Evaluation::NotSatisfied
-        }
+        if holds { Evaluation::Satisfied } else { Evaluation::NotSatisfied }
     };
-    let source = view
-        .state
-        .source(&event.source.source_id)
-        .filter(|source| source.standing == Standing::Current);
+    let source = view.state.source(&event.source.source_id).filter(|source| source.standing == Standing::Current);
     let in_scope = source.map_or(Evaluation::Unknown, |source| told(scope.contains(&source.scope)));
     let all = [
         (Facet::Entity, told(branch!("matching.entity_fits", about_entity))),
         (Facet::Scope, in_scope),
-        (
-            Facet::ChangeKind,
-            told(change_kinds.is_empty() || change_kinds.contains(&event.change_kind)),
-        ),
+        (Facet::ChangeKind, told(change_kinds.is_empty() || change_kinds.contains(&event.change_kind))),
         (Facet::Evidence, evidence_facet(event, evidence_ids, view)),
     ];
     let required = |facet: Facet| branch!("matching.facet_required", facets(rule).contains(&facet));
     let results: Vec<(Facet, Evaluation)> = all.into_iter().filter(|(facet, _)| required(*facet)).collect();
     let result = predicate::all_of(results.iter().map(|(_, result)| *result));
-    let decisive = results
-        .iter()
-        .find(|(_, facet)| *facet == result)
-        .map(|(facet, _)| *facet);
+    let decisive = results.iter().find(|(_, facet)| *facet == result).map(|(facet, _)| *facet);
     Some(match result {
-        Evaluation::Satisfied => reason(
-            result,
-            None,
-            "the event fits the dependency in every facet the rule requires".into(),
-        ),
+        Evaluation::Satisfied => {
+            reason(result, None, "the event fits the dependency in every facet the rule requires".into())
+        }
         Evaluation::NotSatisfied => reason(result, decisive, format!("the {} does not fit", named(decisive))),
-        Evaluation::Unknown => reason(
-            result,
-            decisive,
-            format!("it cannot be told whether the {} fits", named(decisive)),
-        ),
+        Evaluation::Unknown => {
+            reason(result, decisive, format!("it cannot be told whether the {} fits", named(decisive)))
+        }
     })
 }
 
@@ -218,10 +176,7 @@ fn evidence_facet(event: &Event, watched: &[Id], view: &View) -> Evaluation {
     if watched.is_empty() {
         return Evaluation::Satisfied;
     }
-    let cited = event
-        .evidence_refs
-        .iter()
-        .filter(|cited| watched.iter().any(|id| id.as_str() == cited.id.as_str()));
+    let cited = event.evidence_refs.iter().filter(|cited| watched.iter().any(|id| id.as_str() == cited.id.as_str()));
     predicate::any_of(cited.map(|cited| {
         let known = view.evidence.get(&EvidenceId::new(cited.id.as_str()));
         let resolved = known.is_some_and(|evidence| evidence.payload.content_digest() == cited.digest);
@@ -241,29 +196,21 @@ fn triggers(
 ) -> (Vec<Rationale>, Vec<EvaluationRecord>) {
     let mut considered = Vec::new();
     let mut records = Vec::new();
-    for reentry in view
-        .state
-        .triggers_awaiting(&Awaited::Source(event.source.source_id.clone()))
-    {
+    for reentry in view.state.triggers_awaiting(&Awaited::Source(event.source.source_id.clone())) {
         let Some(obligation) = view.state.obligation(&reentry.obligation_id) else {
             continue;
         };
-        let subject = Subject {
-            id: (&reentry.reentry_id).into(),
-            scope: &obligation.scope,
-            source_binding: auth_ref.cloned(),
-        };
+        let subject =
+            Subject { id: (&reentry.reentry_id).into(), scope: &obligation.scope, source_binding: auth_ref.cloned() };
         let evaluated = predicate::record(&subject, &reentry.predicate, view, at);
         let result = evaluated.first().map_or(Evaluation::Unknown, |record| record.result);
-        let activated = view
-            .activated
-            .contains(&(reentry.reentry_id.clone(), predicate::activation_key(reentry, view)));
+        let activated =
+            view.activated.contains(&(reentry.reentry_id.clone(), predicate::activation_key(reentry, view)));
         let (result, reason) = match result {
             _ if is_expired(reentry, at) => (Evaluation::NotSatisfied, "the trigger has expired"),
-            Evaluation::Satisfied if branch!("matching.trigger_activated_before", activated) => (
-                Evaluation::NotSatisfied,
-                "the trigger was activated on these very inputs before",
-            ),
+            Evaluation::Satisfied if branch!("matching.trigger_activated_before", activated) => {
+                (Evaluation::NotSatisfied, "the trigger was activated on these very inputs before")
+            }
             Evaluation::Satisfied => (result, "the trigger's predicate is satisfied"),
             Evaluation::NotSatisfied => (result, "the trigger's predicate is not satisfied"),
             Evaluation::Unknown => (result, "the trigger's predicate cannot be told"),
@@ -283,10 +230,7 @@ fn triggers(
 /// Whether the trigger is disabled by its expiry: nothing makes work eligible through it any more (§7.3).
 #[must_use]
 pub fn is_expired(reentry: &Reentry, at: &Moment) -> bool {
-    let expired = reentry
-        .expires_at
-        .as_ref()
-        .is_some_and(|expires_at| *expires_at <= at.now);
+    let expired = reentry.expires_at.as_ref().is_some_and(|expires_at| *expires_at <= at.now);
     branch!("matching.trigger_expired", expired)
 }
 
@@ -302,16 +246,8 @@ pub fn fired<'a>(view: &View, at: &Moment, recorded: impl IntoIterator<Item = &'
     let mut touched = Touched::default();
     recorded.into_iter().for_each(|entry| touched.by(entry));
     for input in &touched.inputs {
-        reentries.extend(
-            view.state
-                .triggers_awaiting(input)
-                .map(|reentry| (&reentry.reentry_id, reentry)),
-        );
-        gaps.extend(
-            view.state
-                .gaps_awaiting(input)
-                .map(|obligation| (&obligation.obligation_id, obligation)),
-        );
+        reentries.extend(view.state.triggers_awaiting(input).map(|reentry| (&reentry.reentry_id, reentry)));
+        gaps.extend(view.state.gaps_awaiting(input).map(|obligation| (&obligation.obligation_id, obligation)));
     }
     for obligation in touched.installed.iter().filter_map(|id| view.state.obligation(id)) {
         let installed = view.state.reentries_of(&obligation.obligation_id);
@@ -319,9 +255,7 @@ pub fn fired<'a>(view: &View, at: &Moment, recorded: impl IntoIterator<Item = &'
         gaps.insert(&obligation.obligation_id, obligation);
     }
     let fired = reentries.into_values().filter_map(|reentry| fire(reentry, view, at));
-    fired
-        .chain(gaps.into_values().filter_map(|obligation| review(obligation, view, at)))
-        .collect()
+    fired.chain(gaps.into_values().filter_map(|obligation| review(obligation, view, at))).collect()
 }
 
 /// What entries touch that a predicate can read.
@@ -420,10 +354,7 @@ pub fn fire(reentry: &Reentry, view: &View, at: &Moment) -> Option<Fired> {
     let key = predicate::activation_key(reentry, view);
     let activated = view.activated.contains(&(reentry.reentry_id.clone(), key));
     let satisfied = predicate::evaluate(&reentry.predicate, view, at) == Evaluation::Satisfied;
-    let open = view
-        .state
-        .obligation(&reentry.obligation_id)
-        .is_some_and(|obligation| obligation.status.is_open());
+    let open = view.state.obligation(&reentry.obligation_id).is_some_and(|obligation| obligation.status.is_open());
     let fires = open
         && branch!("matching.trigger_satisfied", satisfied)
         && branch!("matching.trigger_not_activated", !activated);

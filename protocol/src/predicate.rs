@@ -80,22 +80,10 @@ fn evidence_added(leaf: &EvidenceAdded, view: &View) -> Evaluation {
     };
     let source_unknown = leaf.permitted_source_refs.is_empty() || leaf.permitted_source_refs.iter().any(unregistered);
     let stream_missing = leaf.after_cursor.is_empty();
-    let streams = leaf
-        .after_cursor
-        .iter()
-        .map(|(stream, &after)| stream_added(leaf, stream, after, view));
-    let inputs = [
-        branch!("predicate.source_unknown", source_unknown),
-        branch!("predicate.no_stream_named", stream_missing),
-    ];
-    any_of(
-        streams.chain(
-            inputs
-                .into_iter()
-                .filter(|missing| *missing)
-                .map(|_| Evaluation::Unknown),
-        ),
-    )
+    let streams = leaf.after_cursor.iter().map(|(stream, &after)| stream_added(leaf, stream, after, view));
+    let inputs =
+        [branch!("predicate.source_unknown", source_unknown), branch!("predicate.no_stream_named", stream_missing)];
+    any_of(streams.chain(inputs.into_iter().filter(|missing| *missing).map(|_| Evaluation::Unknown)))
 }
 
 fn stream_added(leaf: &EvidenceAdded, stream: &ObservationStreamId, after: u64, view: &View) -> Evaluation {
@@ -104,10 +92,7 @@ fn stream_added(leaf: &EvidenceAdded, stream: &ObservationStreamId, after: u64, 
     };
     let mut expected = after.saturating_add(1);
     let mut contiguous = head >= after;
-    for ((_, number), evidence_id) in view
-        .numbered
-        .range((stream.clone(), after)..=(stream.clone(), head.max(after)))
-    {
+    for ((_, number), evidence_id) in view.numbered.range((stream.clone(), after)..=(stream.clone(), head.max(after))) {
         if branch!("predicate.at_or_before_cursor", *number <= after) {
             continue;
         }
@@ -128,10 +113,7 @@ fn qualifies(leaf: &EvidenceAdded, evidence_id: &EvidenceId, view: &View) -> boo
         return false;
     };
     let source_id = &evidence.body.source.source_id;
-    let source = view
-        .state
-        .source(source_id)
-        .filter(|source| source.standing == Standing::Current);
+    let source = view.state.source(source_id).filter(|source| source.standing == Standing::Current);
     let permitted = leaf.permitted_source_refs.contains(source_id);
     let in_scope = source.is_some_and(|source| leaf.scope_ref.contains(&source.scope));
     branch!("predicate.source_permitted", permitted) && branch!("predicate.evidence_in_scope", in_scope)
@@ -139,11 +121,7 @@ fn qualifies(leaf: &EvidenceAdded, evidence_id: &EvidenceId, view: &View) -> boo
 
 /// The accepted item is another than the compared one, or no longer there (DEC-58).
 fn dependency_changed(leaf: &DependencyVersionChanged, view: &View) -> Evaluation {
-    let mut accepted = view
-        .state
-        .locate(&leaf.dependency_ref)
-        .map(|item| item.digest)
-        .peekable();
+    let mut accepted = view.state.locate(&leaf.dependency_ref).map(|item| item.digest).peekable();
     if accepted.peek().is_none() {
         let removed = view.removed.contains(&leaf.dependency_ref);
         return match branch!("predicate.dependency_removed", removed) {
@@ -158,10 +136,7 @@ fn dependency_changed(leaf: &DependencyVersionChanged, view: &View) -> Evaluatio
 /// The user's decision of the required class, on the version of the packet that was current when it was issued (DEC-58). An
 /// issuer who is no registered user leaves it unknown; what could not be authenticated is not on record at all.
 fn decision_received(leaf: &UserDecisionReceived, view: &View) -> Evaluation {
-    if branch!(
-        "predicate.packet_missing",
-        !view.packets.contains_key(&leaf.decision_ref)
-    ) {
+    if branch!("predicate.packet_missing", !view.packets.contains_key(&leaf.decision_ref)) {
         return Evaluation::Unknown;
     }
     let decisions = view.decisions.get(&leaf.decision_ref).into_iter().flatten();
@@ -185,9 +160,7 @@ fn decision_received(leaf: &UserDecisionReceived, view: &View) -> Evaluation {
 
 /// An unexpired verification of the capability at exactly this version (DEC-58).
 fn capability_verified(leaf: &CapabilityVerified, view: &View, at: &Moment) -> Evaluation {
-    let mut entries = operations(view)
-        .filter(|entry| entry.capability == leaf.capability_ref)
-        .peekable();
+    let mut entries = operations(view).filter(|entry| entry.capability == leaf.capability_ref).peekable();
     if branch!("predicate.capability_unregistered", entries.peek().is_none()) {
         return Evaluation::Unknown;
     }
@@ -201,36 +174,33 @@ fn capability_verified(leaf: &CapabilityVerified, view: &View, at: &Moment) -> E
         }
         match at.clock {
             ClockStanding::Unreliable => Evaluation::Unknown,
-            ClockStanding::Reliable => told(branch!(
-                "predicate.verification_unexpired",
-                verification.expires_at > at.now
-            )),
+            ClockStanding::Reliable => {
+                told(branch!("predicate.verification_unexpired", verification.expires_at > at.now))
+            }
         }
     }))
 }
 
 fn operations(view: &View) -> impl Iterator<Item = &OperationEntry> {
-    view.state
-        .items(ItemKind::Operation)
-        .filter_map(|accepted| match &accepted.item {
-            Item::Operation(entry) => Some(entry),
-            Item::Goal(_)
-            | Item::Constraint(_)
-            | Item::Grant(_)
-            | Item::Claim(_)
-            | Item::Method(_)
-            | Item::Obligation(_)
-            | Item::Dependency(_)
-            | Item::Reentry(_)
-            | Item::Restriction(_)
-            | Item::ReadbackMethod(_)
-            | Item::Identity(_)
-            | Item::Source(_)
-            | Item::Rule(_)
-            | Item::Policy(_)
-            | Item::Appointment(_)
-            | Item::Profile(_) => None,
-        })
+    view.state.items(ItemKind::Operation).filter_map(|accepted| match &accepted.item {
+        Item::Operation(entry) => Some(entry),
+        Item::Goal(_)
+        | Item::Constraint(_)
+        | Item::Grant(_)
+        | Item::Claim(_)
+        | Item::Method(_)
+        | Item::Obligation(_)
+        | Item::Dependency(_)
+        | Item::Reentry(_)
+        | Item::Restriction(_)
+        | Item::ReadbackMethod(_)
+        | Item::Identity(_)
+        | Item::Source(_)
+        | Item::Rule(_)
+        | Item::Policy(_)
+        | Item::Appointment(_)
+        | Item::Profile(_) => None,
+    })
 }
 
 /// The ownership service's own receipt agrees in handoff, recipient, contract and epoch; nothing said elsewhere counts.
@@ -278,54 +248,36 @@ pub fn inputs(predicate: &TypedPredicate, view: &View) -> Inputs {
 fn collect(predicate: &TypedPredicate, view: &View, inputs: &mut Inputs) {
     match predicate {
         TypedPredicate::EvidenceAdded(leaf) => {
-            let heads = leaf
-                .after_cursor
-                .keys()
-                .filter_map(|stream| Some((stream.clone(), view.observed.get(stream)?.0)));
+            let heads =
+                leaf.after_cursor.keys().filter_map(|stream| Some((stream.clone(), view.observed.get(stream)?.0)));
             inputs.cursor.extend(heads);
         }
         TypedPredicate::DependencyVersionChanged(leaf) => {
             let accepted = view.state.locate(&leaf.dependency_ref);
-            inputs
-                .receipts
-                .extend(accepted.map(|item| cite(leaf.dependency_ref.as_str(), item.digest)));
+            inputs.receipts.extend(accepted.map(|item| cite(leaf.dependency_ref.as_str(), item.digest)));
         }
         TypedPredicate::UserDecisionReceived(leaf) => {
             let decisions = view.decisions.get(&leaf.decision_ref).into_iter().flatten();
-            inputs
-                .receipts
-                .extend(decisions.map(|(reference, _)| reference.clone()));
+            inputs.receipts.extend(decisions.map(|(reference, _)| reference.clone()));
         }
         TypedPredicate::CapabilityVerified(leaf) => {
             let entries = view.state.items(ItemKind::Operation).filter(
                 |accepted| matches!(&accepted.item, Item::Operation(entry) if entry.capability == leaf.capability_ref),
             );
-            inputs
-                .receipts
-                .extend(entries.map(|accepted| cite(accepted.item.id().as_str(), accepted.digest)));
+            inputs.receipts.extend(entries.map(|accepted| cite(accepted.item.id().as_str(), accepted.digest)));
         }
         TypedPredicate::HandoffAccepted(leaf) => {
-            inputs.receipts.extend(
-                view.acceptances
-                    .get(&leaf.handoff_ref)
-                    .map(|(reference, _)| reference.clone()),
-            );
+            inputs.receipts.extend(view.acceptances.get(&leaf.handoff_ref).map(|(reference, _)| reference.clone()));
         }
         TypedPredicate::All(_) | TypedPredicate::Any(_) => {
-            predicate
-                .children()
-                .iter()
-                .for_each(|child| collect(child, view, inputs));
+            predicate.children().iter().for_each(|child| collect(child, view, inputs));
         }
         TypedPredicate::TimeReached(_) | TypedPredicate::Unsupported(_) => {}
     }
 }
 
 fn cite(id: &str, digest: Digest) -> ArtifactRef {
-    ArtifactRef {
-        id: ArtifactId::new(id),
-        digest,
-    }
+    ArtifactRef { id: ArtifactId::new(id), digest }
 }
 
 /// The predicate's version (DEC-57). What is installed has a canonical form; without one it has the digest of nothing.
@@ -345,10 +297,7 @@ pub fn activation_key(reentry: &Reentry, view: &View) -> Digest {
 pub(crate) fn key_of(predicate: &TypedPredicate, name: &str, view: &View) -> Digest {
     let inputs = inputs(predicate, view);
     let read = canonical::to_bytes(&(&inputs.cursor, &inputs.receipts)).unwrap_or_default();
-    canonical::hash_parts(
-        "closer.activation.v1",
-        &[version(predicate).raw(), name.as_bytes(), &read],
-    )
+    canonical::hash_parts("closer.activation.v1", &[version(predicate).raw(), name.as_bytes(), &read])
 }
 
 /// What an evaluation is about and on whose word: the trigger or obligation, its scope, and how its source was
@@ -380,10 +329,7 @@ fn record_into(
 ) {
     let inputs = inputs(predicate, view);
     records.push(EvaluationRecord {
-        predicate_version: PredicateVersion {
-            id: subject.id.clone(),
-            digest: version(predicate),
-        },
+        predicate_version: PredicateVersion { id: subject.id.clone(), digest: version(predicate) },
         governing_state: view.state.reference(),
         event_cursor: inputs.cursor,
         input_receipt_refs: inputs.receipts,
@@ -391,8 +337,5 @@ fn record_into(
         scope: subject.scope.clone(),
         result: evaluate(predicate, view, at),
     });
-    predicate
-        .children()
-        .iter()
-        .for_each(|child| record_into(subject, child, view, at, records));
+    predicate.children().iter().for_each(|child| record_into(subject, child, view, at, records));
 }

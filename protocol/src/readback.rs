@@ -57,11 +57,8 @@ pub fn compare(
     if branch!("readback.other_target", binding.target != *target) {
         return ReadbackOutcome::Unknown;
     }
-    let results: Vec<Option<bool>> = postcondition
-        .expectations
-        .iter()
-        .map(|expectation| meets(expectation, observation))
-        .collect();
+    let results: Vec<Option<bool>> =
+        postcondition.expectations.iter().map(|expectation| meets(expectation, observation)).collect();
     if branch!(
         "readback.all_expectations_hold",
         !results.is_empty() && results.iter().all(|result| *result == Some(true))
@@ -78,10 +75,7 @@ pub fn compare(
 /// Whether the registered settle time of an attempt is over.
 #[must_use]
 pub fn is_settled(view: &View, attempt: &Attempt, observed_at: &Timestamp) -> bool {
-    let settle_ms = view
-        .state
-        .operation(&attempt.action.operation)
-        .map_or(0, |entry| entry.settle_time_ms);
+    let settle_ms = view.state.operation(&attempt.action.operation).map_or(0, |entry| entry.settle_time_ms);
     attempt.sent_by().plus_ms(settle_ms) <= *observed_at
 }
 
@@ -101,22 +95,13 @@ pub fn observation_stream(method: &ReadbackMethod, target: &Target) -> Observati
 #[must_use]
 pub fn unreconciled(view: &View) -> Vec<AttemptId> {
     let left = |attempt: &&Attempt| {
-        let ended = view
-            .episodes
-            .get(&attempt.intent.episode_id)
-            .is_none_or(|episode| episode.end.is_some());
+        let ended = view.episodes.get(&attempt.intent.episode_id).is_none_or(|episode| episode.end.is_some());
         !attempt.status.is_settled()
             && attempt.status != AttemptStatus::Intended
             && branch!("readback.episode_ended", ended)
     };
-    let unsettled = view
-        .unsettled
-        .values()
-        .filter_map(|attempt_id| view.attempts.get(attempt_id));
-    unsettled
-        .filter(left)
-        .map(|attempt| attempt.intent.attempt_id.clone())
-        .collect()
+    let unsettled = view.unsettled.values().filter_map(|attempt_id| view.attempts.get(attempt_id));
+    unsettled.filter(left).map(|attempt| attempt.intent.attempt_id.clone()).collect()
 }
 
 /// The readback method registered for an action's operation.
@@ -140,46 +125,26 @@ pub fn draft(
     now: &Timestamp,
 ) -> Result<Payload, Fault> {
     let (target, observed_at, target_version, observation, limitations) = match observed {
-        Observed::Seen {
-            target,
-            observed_at,
-            target_version,
-            observation,
-            limitations,
-        } => (
-            target.clone(),
-            observed_at.clone(),
-            target_version.clone(),
-            observation.clone(),
-            limitations.clone(),
-        ),
+        Observed::Seen { target, observed_at, target_version, observation, limitations } => {
+            (target.clone(), observed_at.clone(), target_version.clone(), observation.clone(), limitations.clone())
+        }
         Observed::Unavailable { observed_at, reason } => (
             asked.clone(),
             observed_at.clone(),
             TargetVersion::Unknown,
-            TypedValue {
-                r#type: Key::from("unavailable"),
-                value: Plain(serde_json::Value::Null),
-            },
+            TypedValue { r#type: Key::from("unavailable"), value: Plain(serde_json::Value::Null) },
             vec![reason.clone()],
         ),
     };
     let stream = observation_stream(method, asked);
     let number = view.observed.get(&stream).map_or(1, |(number, _)| number + 1);
     let evidence_id = EvidenceId::new(format!("ev-{stream}.{number}"));
-    let binding = TargetBinding {
-        target,
-        observation_sequence_ref: stream,
-        observation_version: number,
-        target_version,
-    };
+    let binding =
+        TargetBinding { target, observation_sequence_ref: stream, observation_version: number, target_version };
     let readback = attempt.map(|attempt| Readback {
         attempt_id: attempt.intent.attempt_id.clone(),
         expected_postcondition_ref: attempt.action.expected_postcondition.id.clone(),
-        readback_method_ref: VersionedRef {
-            id: (&method.method).into(),
-            version: method.version,
-        },
+        readback_method_ref: VersionedRef { id: (&method.method).into(), version: method.version },
         outcome: compare(
             &attempt.action.expected_postcondition,
             &attempt.action.target,
@@ -194,9 +159,7 @@ pub fn draft(
     };
     let evidence = Evidence {
         evidence_id: evidence_id.clone(),
-        source: SourceRef {
-            source_id: method.source.clone(),
-        },
+        source: SourceRef { source_id: method.source.clone() },
         artifact_ref,
         observed_at,
         target_binding: binding,
@@ -207,10 +170,7 @@ pub fn draft(
         extensions: None,
     };
     let lineage = Lineage {
-        parents: attempt
-            .map(|attempt| PayloadId::new(attempt.intent.action_ref.id.as_str()))
-            .into_iter()
-            .collect(),
+        parents: attempt.map(|attempt| PayloadId::new(attempt.intent.action_ref.id.as_str())).into_iter().collect(),
         obligation_ids: attempt
             .map(|attempt| attempt.intent.obligation_id.clone())
             .or_else(|| obligation_id.cloned())
@@ -218,11 +178,7 @@ pub fn draft(
             .collect(),
         episode_id: attempt
             .map(|attempt| attempt.intent.episode_id.clone())
-            .filter(|episode_id| {
-                view.episodes
-                    .get(episode_id)
-                    .is_some_and(|episode| episode.end.is_none())
-            }),
+            .filter(|episode_id| view.episodes.get(episode_id).is_some_and(|episode| episode.end.is_none())),
         causation_event_id: None,
         budget_ref: None,
     };
@@ -248,10 +204,7 @@ pub(crate) fn intake(
         streams::target(&evidence.target_binding.target),
         streams::source_events(&evidence.source.source_id),
     ];
-    let claim = (
-        streams::artifact_claim("evidence", evidence.evidence_id.as_str()),
-        payload.content_digest(),
-    );
+    let claim = (streams::artifact_claim("evidence", evidence.evidence_id.as_str()), payload.content_digest());
     let reference = record_payload(deciding, payload, auth, own, vec![claim])?;
     if let Some(readback) = &evidence.readback {
         settle(deciding, evidence, readback, &reference)?;
@@ -263,10 +216,7 @@ pub(crate) fn intake(
 fn objections(deciding: &Deciding<'_>, evidence: &Evidence, payload: &Payload) -> Vec<Denial> {
     let view = deciding.view;
     let mut denials = Vec::new();
-    let source = view
-        .state
-        .source(&evidence.source.source_id)
-        .filter(|source| source.standing == Standing::Current);
+    let source = view.state.source(&evidence.source.source_id).filter(|source| source.standing == Standing::Current);
     let emits = source.is_some_and(|source| source.emitters.contains(&payload.envelope().producer.actor_id));
     if branch!("readback.source_unknown", !emits) {
         let reason = "the source is not registered, or the producer may not observe for it";
@@ -291,26 +241,16 @@ fn objections(deciding: &Deciding<'_>, evidence: &Evidence, payload: &Payload) -
         denials.push(Denial::new(Code::UnresolvedRef, CheckKind::Resolution, reason).of(&readback.attempt_id));
         return denials;
     };
-    if branch!(
-        "readback.other_action",
-        evidence.action_ref.as_ref() != Some(&attempt.intent.action_id)
-    ) {
+    if branch!("readback.other_action", evidence.action_ref.as_ref() != Some(&attempt.intent.action_id)) {
         let reason = "the readback names another action than its attempt";
         denials.push(Denial::new(Code::SubjectMismatch, CheckKind::Readback, reason).of(&readback.attempt_id));
     }
-    if branch!(
-        "readback.before_the_attempt",
-        evidence.observed_at < attempt.intent.authorized_at
-    ) {
+    if branch!("readback.before_the_attempt", evidence.observed_at < attempt.intent.authorized_at) {
         let reason = "the target was observed before the attempt began";
         denials.push(Denial::new(Code::SchemaInvalid, CheckKind::Readback, reason).of(&evidence.observed_at));
     }
     let registered = method_for(view, attempt).is_some_and(|method| {
-        readback.readback_method_ref
-            == VersionedRef {
-                id: (&method.method).into(),
-                version: method.version,
-            }
+        readback.readback_method_ref == VersionedRef { id: (&method.method).into(), version: method.version }
     });
     if branch!("readback.method_unregistered", !registered) {
         let reason = "the readback method is not the one registered for the operation";
@@ -345,11 +285,7 @@ fn settle(
     readback: &Readback,
     reference: &ArtifactRef,
 ) -> Result<(), Fault> {
-    let Some(attempt) = deciding
-        .view
-        .attempts
-        .get(&readback.attempt_id)
-        .filter(|attempt| !attempt.status.is_settled())
+    let Some(attempt) = deciding.view.attempts.get(&readback.attempt_id).filter(|attempt| !attempt.status.is_settled())
     else {
         return Ok(());
     };
@@ -360,39 +296,24 @@ fn settle(
         .is_some_and(|entry| entry.repeat_safety != RepeatSafety::NotRepeatSafe);
     let (status, reason) = match readback.outcome {
         ReadbackOutcome::Matched => (AttemptStatus::EffectConfirmed, "the target shows the postcondition"),
-        ReadbackOutcome::NotMatched if branch!("readback.absence_shown", repeatable) => (
-            AttemptStatus::NoEffectConfirmed,
-            "the target shows another state after the settle time",
-        ),
-        ReadbackOutcome::NotMatched | ReadbackOutcome::Unknown => (
-            AttemptStatus::OutcomeUnknown,
-            "the target does not show what became of the attempt",
-        ),
+        ReadbackOutcome::NotMatched if branch!("readback.absence_shown", repeatable) => {
+            (AttemptStatus::NoEffectConfirmed, "the target shows another state after the settle time")
+        }
+        ReadbackOutcome::NotMatched | ReadbackOutcome::Unknown => {
+            (AttemptStatus::OutcomeUnknown, "the target does not show what became of the attempt")
+        }
     };
     let changes = status.is_settled() || attempt.status != AttemptStatus::OutcomeUnknown;
     if changes {
-        record_outcome(
-            deciding,
-            attempt,
-            settled_by(attempt, status, reference.clone(), Text::from(reason)),
-        )?;
+        record_outcome(deciding, attempt, settled_by(attempt, status, reference.clone(), Text::from(reason)))?;
     }
     if status.is_settled() {
-        let used = Amounts {
-            calls: Some(1),
-            time_ms: used_ms(attempt, &evidence.observed_at),
-            ..Amounts::default()
-        };
+        let used = Amounts { calls: Some(1), time_ms: used_ms(attempt, &evidence.observed_at), ..Amounts::default() };
         settle_reservation(deciding, &readback.attempt_id, used)?;
     }
     Ok(())
 }
 
 fn used_ms(attempt: &Attempt, observed_at: &Timestamp) -> Option<u64> {
-    u64::try_from(
-        observed_at
-            .unix_ms()
-            .saturating_sub(attempt.intent.authorized_at.unix_ms()),
-    )
-    .ok()
+    u64::try_from(observed_at.unix_ms().saturating_sub(attempt.intent.authorized_at.unix_ms())).ok()
 }

@@ -50,10 +50,7 @@ pub fn lane(input: &Input, view: &View) -> Lane {
 }
 
 const fn is_urgent(artifact: &ArtifactBody) -> bool {
-    matches!(
-        artifact,
-        ArtifactBody::RestrictionStatement(_) | ArtifactBody::ReconciliationReceipt(_)
-    )
+    matches!(artifact, ArtifactBody::RestrictionStatement(_) | ArtifactBody::ReconciliationReceipt(_))
 }
 
 fn is_restrictive_or_readback(body: &Body, view: &View) -> bool {
@@ -79,23 +76,14 @@ impl Deciding<'_> {
         digest: Option<closer_contracts::Digest>,
         denials: Vec<Denial>,
     ) -> Result<Reply, Fault> {
-        intake::refuse(
-            &mut self.batch,
-            self.view,
-            Refused {
-                subject,
-                digest,
-                denials,
-            },
-        )
+        intake::refuse(&mut self.batch, self.view, Refused { subject, digest, denials })
     }
 
     /// The view with everything folded that this step has written so far.
     pub(crate) fn so_far(&self) -> Result<View, Fault> {
         let mut view = self.view.clone();
         for entry in self.batch.entries() {
-            view.fold(entry, &self.at.now)
-                .map_err(|divergence| Fault::schema(divergence.reason))?;
+            view.fold(entry, &self.at.now).map_err(|divergence| Fault::schema(divergence.reason))?;
         }
         Ok(view)
     }
@@ -131,11 +119,7 @@ impl Sequence {
     /// A sequence over the view that the durable log folds to.
     #[must_use]
     pub const fn new(view: View) -> Self {
-        Self {
-            view,
-            suffix: VecDeque::new(),
-            unreadable: 0,
-        }
+        Self { view, suffix: VecDeque::new(), unreadable: 0 }
     }
 
     /// The newest view, undurable steps included.
@@ -163,19 +147,14 @@ impl Sequence {
     /// [`Divergence`] when the sequence's own records do not fold: a broken invariant; nothing of the step may leave.
     pub fn take(&mut self, input: Input, at: Moment, reads: &dyn Reads) -> Result<Step, Divergence> {
         let at = Moment {
-            now: self
-                .view
-                .latest
-                .as_ref()
-                .map_or(at.now.clone(), |latest| at.now.clone().max(latest.clone())),
+            now: self.view.latest.as_ref().map_or(at.now.clone(), |latest| at.now.clone().max(latest.clone())),
             ..at
         };
         if let Input::Unreadable { .. } = &input {
             self.unreadable = self.unreadable.saturating_add(1);
         }
-        let step = decide(&self.view, &input, &at, reads, self.unreadable).map_err(|fault| Divergence {
-            reason: format!("a decision could not be written down: {fault}"),
-        })?;
+        let step = decide(&self.view, &input, &at, reads, self.unreadable)
+            .map_err(|fault| Divergence { reason: format!("a decision could not be written down: {fault}") })?;
         let before = self.view.clone();
         for entry in &step.entries {
             if let Err(divergence) = self.view.fold(entry, &at.now) {
@@ -184,17 +163,9 @@ impl Sequence {
             }
         }
         if let Some(append) = &step.append {
-            let bytes = append
-                .records
-                .iter()
-                .map(|record| record.body.as_ref().map_or(0, |body| body.len()) + 512)
-                .sum();
-            self.suffix.push_back(Undurable {
-                input,
-                at,
-                bytes,
-                before,
-            });
+            let bytes =
+                append.records.iter().map(|record| record.body.as_ref().map_or(0, |body| body.len()) + 512).sum();
+            self.suffix.push_back(Undurable { input, at, bytes, before });
         }
         Ok(step)
     }
@@ -209,21 +180,13 @@ impl Sequence {
         if let Some(oldest) = self.suffix.front() {
             self.view = oldest.before.clone();
         }
-        self.suffix
-            .drain(..)
-            .map(|undurable| (undurable.input, undurable.at))
-            .collect()
+        self.suffix.drain(..).map(|undurable| (undurable.input, undurable.at)).collect()
     }
 }
 
 fn decide(view: &View, input: &Input, at: &Moment, reads: &dyn Reads, unreadable: u64) -> Result<Step, Fault> {
     let batch = Batch::new(reads, &at.now, lane(input, view));
-    let mut deciding = Deciding {
-        view,
-        at,
-        batch,
-        effects: Vec::new(),
-    };
+    let mut deciding = Deciding { view, at, batch, effects: Vec::new() };
     let reply = match input {
         Input::Payload(submission) => match intake::payload(view, submission, at, reads) {
             Ok(()) => decide_payload(&mut deciding, &submission.content, submission.auth.record(), None)?,
@@ -242,21 +205,13 @@ fn decide(view: &View, input: &Input, at: &Moment, reads: &dyn Reads, unreadable
         }
         Input::Artifact(submission) => bench::decide_artifact(&mut deciding, submission, reads)?,
         Input::Unreadable { subject, denial } => refuse_unreadable(&mut deciding, subject, denial, unreadable)?,
-        Input::Open {
-            obligation_id,
-            episode_id,
-        } => episode::open(&mut deciding, obligation_id, episode_id)?,
-        Input::Dispatch {
-            payload_id,
-            adjudication_id,
-        } => dispatch::admit(&mut deciding, payload_id, adjudication_id.as_ref(), reads)?,
+        Input::Open { obligation_id, episode_id } => episode::open(&mut deciding, obligation_id, episode_id)?,
+        Input::Dispatch { payload_id, adjudication_id } => {
+            dispatch::admit(&mut deciding, payload_id, adjudication_id.as_ref(), reads)?
+        }
         Input::Performed { attempt_id, performed } => dispatch::performed(&mut deciding, attempt_id, performed)?,
         Input::Commit { delta_id } => commit::admit(&mut deciding, delta_id)?,
-        Input::End {
-            episode_id,
-            end,
-            reason,
-        } => episode::end(&mut deciding, episode_id, *end, reason)?,
+        Input::End { episode_id, end, reason } => episode::end(&mut deciding, episode_id, *end, reason)?,
         Input::Tick => crate::tick::tick(&mut deciding)?,
         Input::Recover { running } => dispatch::recover(&mut deciding, running)?,
     };
@@ -266,12 +221,7 @@ fn decide(view: &View, input: &Input, at: &Moment, reads: &dyn Reads, unreadable
     };
     let effects = deciding.effects;
     let decided = deciding.batch.finish();
-    Ok(Step {
-        append: decided.append,
-        entries: decided.entries,
-        effects,
-        reply,
-    })
+    Ok(Step { append: decided.append, entries: decided.entries, effects, reply })
 }
 
 /// An id or key that the decided records would take stands for other content: the input is refused as a whole (DEC-107).
@@ -282,10 +232,9 @@ fn refuse_taken<'a>(
     key: &ClaimKey,
 ) -> Result<Reply, Fault> {
     let (subject, digest) = match input {
-        Input::Payload(submission) | Input::Issue { work: submission, .. } => (
-            Id::from(submission.content.id()),
-            Some(submission.content.content_digest()),
-        ),
+        Input::Payload(submission) | Input::Issue { work: submission, .. } => {
+            (Id::from(submission.content.id()), Some(submission.content.content_digest()))
+        }
         Input::Artifact(submission) => (Id::new(submission.content.id().as_str()), None),
         Input::Open { episode_id, .. } | Input::End { episode_id, .. } => (Id::from(episode_id), None),
         Input::Dispatch { payload_id, .. } => (Id::from(payload_id), None),
@@ -296,11 +245,7 @@ fn refuse_taken<'a>(
     deciding.batch = Batch::new(reads, &deciding.at.now, lane(input, deciding.view));
     deciding.effects.clear();
     let reason = "an id or key that it takes stands for other content";
-    deciding.refuse(
-        subject,
-        digest,
-        vec![Denial::new(RefusalCode::KeyConflict, CheckKind::Resolution, reason).of(key)],
-    )
+    deciding.refuse(subject, digest, vec![Denial::new(RefusalCode::KeyConflict, CheckKind::Resolution, reason).of(key)])
 }
 
 fn refuse_payload(
@@ -309,9 +254,8 @@ fn refuse_payload(
     denials: Vec<Denial>,
 ) -> Result<Reply, Fault> {
     let payload = &submission.content;
-    let repeated = denials
-        .iter()
-        .any(|denial| matches!(denial.code, RefusalCode::Duplicate | RefusalCode::KeyConflict));
+    let repeated =
+        denials.iter().any(|denial| matches!(denial.code, RefusalCode::Duplicate | RefusalCode::KeyConflict));
     let reply = deciding.refuse(payload.id().into(), Some(payload.content_digest()), denials)?;
     // A restriction is processed however often its event comes (DEC-23).
     if let Body::Event(event) = payload.body() {
@@ -339,19 +283,11 @@ fn refuse_unreadable(
             kind: NoticeKind::AggregatedRefusals,
             key: Key::new(format!("unreadable.{}.{count}", deciding.view.refusals)),
             owner: None,
-            subjects: vec![Key::new(
-                intake::bounded(subject.as_str())
-                    .as_str()
-                    .chars()
-                    .take(64)
-                    .collect::<String>(),
-            )],
+            subjects: vec![Key::new(intake::bounded(subject.as_str()).as_str().chars().take(64).collect::<String>())],
             text: intake::bounded(&text),
         };
         let id = format!("notice-unreadable.{}.{count}", deciding.at.now.unix_ms());
-        deciding
-            .batch
-            .push(&id, Entry::Notice(notice), vec![streams::refusals()], Vec::new())?;
+        deciding.batch.push(&id, Entry::Notice(notice), vec![streams::refusals()], Vec::new())?;
     }
     Ok(Reply::Refused(vec![denial.clone()]))
 }
@@ -390,9 +326,7 @@ pub(crate) fn record_payload(
     streams.extend(envelope.episode_id.as_ref().map(streams::episode));
     streams.extend(envelope.obligation_ids.iter().map(streams::history));
     claims.push((streams::payload_claim(payload.id()), payload.content_digest()));
-    deciding
-        .batch
-        .push(payload.id().as_str(), Entry::Payload(payload.clone()), streams, claims)?;
+    deciding.batch.push(payload.id().as_str(), Entry::Payload(payload.clone()), streams, claims)?;
     deciding.batch.auth(auth)?;
     if let Some(episode_id) = &envelope.episode_id {
         deciding.effects.push(Effect::Advance(episode_id.clone()));

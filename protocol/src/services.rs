@@ -36,10 +36,7 @@ pub fn actor(role: ProducerRole) -> ActorId {
 /// The reference to the service in a role.
 #[must_use]
 pub fn actor_ref(role: ProducerRole) -> ActorRef {
-    ActorRef {
-        actor_id: actor(role),
-        role,
-    }
+    ActorRef { actor_id: actor(role), role }
 }
 
 /// The service identities that a space is founded with, appointed by its user.
@@ -121,9 +118,6 @@ pub fn write(
 /// `disclosure_denied`.
 pub fn internal_disclosure(view: &View) -> Result<DisclosureRef, Fault> {
     view.disclosure(INTERNAL_DISCLOSURE).cloned().ok_or_else(|| {
-        Fault::new(
-            closer_contracts::RefusalCode::DisclosureDenied,
-            "the space has no internal disclosure receipt",
-        )
+        Fault::new(closer_contracts::RefusalCode::DisclosureDenied, "the space has no internal disclosure receipt")
     })
 }

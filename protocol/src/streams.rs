@@ -122,10 +122,9 @@ pub fn scope(affected: &AffectedScope) -> StreamId {
                 None => scope_space(),
             }
         }
-        AffectedScope::Target {
-            operation: Some(operation),
-            ..
-        } => StreamId::new(format!("scope:operation:{operation}")),
+        AffectedScope::Target { operation: Some(operation), .. } => {
+            StreamId::new(format!("scope:operation:{operation}"))
+        }
         AffectedScope::Target { operation: None, .. } => scope_space(),
         AffectedScope::Grant { grant_id } => StreamId::new(format!("scope:grant:{grant_id}")),
         AffectedScope::Obligation { obligation_id } => StreamId::new(format!("scope:obligation:{obligation_id}")),
@@ -151,11 +150,7 @@ pub fn scopes_of(action: &Action, obligation_id: &ObligationId) -> Vec<StreamId>
 fn target_digest(target: &Target) -> Digest {
     hash_parts(
         "closer.target.v1",
-        &[
-            target.r#type.as_str().as_bytes(),
-            target.account.as_str().as_bytes(),
-            target.address.as_str().as_bytes(),
-        ],
+        &[target.r#type.as_str().as_bytes(), target.account.as_str().as_bytes(), target.address.as_str().as_bytes()],
     )
 }
 

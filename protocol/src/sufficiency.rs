@@ -31,10 +31,7 @@ pub fn resolve(relation: &EvidenceRelation, view: &View) -> EvidenceRelation {
         false => ReferenceStatus::DigestMismatch,
     };
     for limitation in &evidence.body.limitations {
-        if branch!(
-            "sufficiency.limitation_not_stated",
-            !resolved.limitations.contains(limitation)
-        ) {
+        if branch!("sufficiency.limitation_not_stated", !resolved.limitations.contains(limitation)) {
             resolved.limitations.push(limitation.clone());
         }
     }
@@ -77,31 +74,19 @@ pub fn assess(
         return AssessmentStatus::Unassessed;
     }
     let relevant: Vec<&EvidenceRelation> = about.iter().filter(|relation| is_relevant(relation)).collect();
-    let standing: Vec<&EvidenceRelation> = relevant
-        .iter()
-        .copied()
-        .filter(|relation| !is_superseded(relation, &relevant))
-        .collect();
-    let contradicted = standing
-        .iter()
-        .any(|relation| relation.relation == Relation::Contradicts);
+    let standing: Vec<&EvidenceRelation> =
+        relevant.iter().copied().filter(|relation| !is_superseded(relation, &relevant)).collect();
+    let contradicted = standing.iter().any(|relation| relation.relation == Relation::Contradicts);
     if branch!("sufficiency.contradicted", contradicted) {
         return AssessmentStatus::NotMet;
     }
-    let RuleBody::Sufficiency {
-        distinct_sources_min,
-        age_ms_max,
-        accepts_unknown_target_version,
-        observation_types,
-    } = &rule.body
+    let RuleBody::Sufficiency { distinct_sources_min, age_ms_max, accepts_unknown_target_version, observation_types } =
+        &rule.body
     else {
         return AssessmentStatus::Insufficient;
     };
-    let demands = Demands {
-        age_ms_max: *age_ms_max,
-        unknown_version: *accepts_unknown_target_version,
-        observation_types,
-    };
+    let demands =
+        Demands { age_ms_max: *age_ms_max, unknown_version: *accepts_unknown_target_version, observation_types };
     let sources: BTreeSet<&SourceId> = standing
         .iter()
         .filter(|relation| relation.relation == Relation::Supports)
@@ -160,13 +145,8 @@ impl Demands<'_> {
     /// rule says so.
     fn is_of_current_target(&self, evidence: &Evidence, view: &View) -> bool {
         let binding = &evidence.target_binding;
-        let newest = view
-            .observed
-            .get(&binding.observation_sequence_ref)
-            .and_then(|(_, id)| view.evidence.get(id));
-        let newest = newest.map_or(&TargetVersion::Unknown, |newest| {
-            &newest.body.target_binding.target_version
-        });
+        let newest = view.observed.get(&binding.observation_sequence_ref).and_then(|(_, id)| view.evidence.get(id));
+        let newest = newest.map_or(&TargetVersion::Unknown, |newest| &newest.body.target_binding.target_version);
         match (&binding.target_version, newest) {
             (TargetVersion::Unknown, _) | (_, TargetVersion::Unknown) => {
                 branch!("sufficiency.unknown_version_accepted", self.unknown_version)

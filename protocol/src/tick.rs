@@ -35,11 +35,7 @@ pub(crate) fn tick(deciding: &mut Deciding<'_>) -> Result<Reply, Fault> {
             }
             Due::LeaseExpired(obligation_id) => fence(deciding, &obligation_id)?,
             Due::EpisodeBoundReached(episode_id) => {
-                let known = deciding
-                    .view
-                    .episodes
-                    .get(&episode_id)
-                    .map(|episode| episode.obligation_id.clone());
+                let known = deciding.view.episodes.get(&episode_id).map(|episode| episode.obligation_id.clone());
                 if let Some(obligation_id) = known {
                     let reason = Text::from("the episode's time is over");
                     episode::record_end(deciding, &episode_id, &obligation_id, EpisodeEnd::BoundReached, &reason)?;
@@ -52,24 +48,15 @@ pub(crate) fn tick(deciding: &mut Deciding<'_>) -> Result<Reply, Fault> {
 
 /// Records that a trigger fired, and arms it again in the same append where its policy says so (DEC-55).
 pub(crate) fn fire(deciding: &mut Deciding<'_>, fired: Fired) -> Result<(), Fault> {
-    let key = fired
-        .cause
-        .activation_key
-        .map_or_else(String::new, |key| key.to_string().chars().skip(7).take(24).collect());
+    let key =
+        fired.cause.activation_key.map_or_else(String::new, |key| key.to_string().chars().skip(7).take(24).collect());
     let reentry_id = fired.cause.reentry_id.clone();
-    let name = reentry_id
-        .as_ref()
-        .map_or_else(|| fired.obligation_id.to_string(), ToString::to_string);
+    let name = reentry_id.as_ref().map_or_else(|| fired.obligation_id.to_string(), ToString::to_string);
     let obligation_id = fired.obligation_id.clone();
     deciding.effects.push(Effect::Eligible(obligation_id.clone()));
     let streams = vec![streams::history(&obligation_id)];
     let id = crate::derived_id(&format!("fired.{key}"), &name);
-    deciding.batch.push(
-        &id,
-        Entry::Activation(ActivationEntry::Fired(fired)),
-        streams,
-        Vec::new(),
-    )?;
+    deciding.batch.push(&id, Entry::Activation(ActivationEntry::Fired(fired)), streams, Vec::new())?;
     let view = deciding.so_far()?;
     let Some(reentry) = reentry_id.and_then(|id| view.state.reentry(&id).cloned()) else {
         return Ok(());
@@ -84,17 +71,11 @@ pub(crate) fn fire(deciding: &mut Deciding<'_>, fired: Fired) -> Result<(), Faul
 /// A fired trigger that its policy does not arm again is spent: it is taken off, and where it was the last one the
 /// obligation says so in a gap that is reviewed in time (invariant 7).
 fn consume(deciding: &mut Deciding<'_>, view: &View, spent: &Reentry) -> Result<(), Fault> {
-    let Some(obligation) = view
-        .state
-        .obligation(&spent.obligation_id)
-        .filter(|obligation| obligation.status.is_open())
+    let Some(obligation) = view.state.obligation(&spent.obligation_id).filter(|obligation| obligation.status.is_open())
     else {
         return Ok(());
     };
-    let last = view
-        .state
-        .reentries_of(&spent.obligation_id)
-        .all(|reentry| reentry.reentry_id == spent.reentry_id);
+    let last = view.state.reentries_of(&spent.obligation_id).all(|reentry| reentry.reentry_id == spent.reentry_id);
     let gap = (last && obligation.trigger_gap.is_none()).then(|| TriggerGap {
         reason: Text::new(format!("the trigger {} has fired and is spent", spent.reentry_id)),
         responsible_owner: obligation.responsible_owner.clone(),
@@ -111,10 +92,7 @@ fn expire(deciding: &mut Deciding<'_>, reentry_id: &ReentryId) -> Result<(), Fau
     let Some(reentry) = view.state.reentry(reentry_id).cloned() else {
         return Ok(());
     };
-    let owner = view
-        .state
-        .obligation(&reentry.obligation_id)
-        .map(|obligation| obligation.responsible_owner.clone());
+    let owner = view.state.obligation(&reentry.obligation_id).map(|obligation| obligation.responsible_owner.clone());
     let owner = owner.unwrap_or_else(|| services::actor(ProducerRole::Coordinator));
     let policy = view.state.policy(&reentry.expiry_policy_ref);
     let (replacement, gap) = timers::replacement(&reentry, policy, &owner, &deciding.at.now);
@@ -130,21 +108,11 @@ fn replace(
     verb: &str,
 ) -> Result<(), Fault> {
     let view = deciding.so_far()?;
-    let others = view
-        .state
-        .reentries_of(&old.obligation_id)
-        .filter(|reentry| reentry.reentry_id != old.reentry_id);
+    let others = view.state.reentries_of(&old.obligation_id).filter(|reentry| reentry.reentry_id != old.reentry_id);
     let mut reentries: Vec<Reentry> = others.cloned().collect();
     reentries.extend(new);
-    let kept = view
-        .state
-        .obligation(&old.obligation_id)
-        .and_then(|obligation| obligation.trigger_gap.clone());
-    let change = Change::SetTriggers {
-        obligation_id: old.obligation_id.clone(),
-        reentries,
-        trigger_gap: gap.or(kept),
-    };
+    let kept = view.state.obligation(&old.obligation_id).and_then(|obligation| obligation.trigger_gap.clone());
+    let change = Change::SetTriggers { obligation_id: old.obligation_id.clone(), reentries, trigger_gap: gap.or(kept) };
     let seed = format!("{}.{}", old.reentry_id, deciding.at.now.unix_ms());
     let routine = Routine {
         delta_id: DeltaId::new(crate::derived_id(verb, &seed)),
@@ -164,14 +132,9 @@ fn replace(
 
 /// A missed review has the consequences of an exceeded limit: its issuer makes no further broad restrictions (§7.2).
 fn suspend_issuer(deciding: &mut Deciding<'_>, version: u64) -> Result<(), Fault> {
-    let receipt = deciding
-        .view
-        .commits
-        .get(&version)
-        .and_then(|committed| committed.receipt.clone());
-    let issuer = receipt
-        .and_then(|receipt| receipt.urgent_details.clone())
-        .map(|details| details.restrictive_authority_ref);
+    let receipt = deciding.view.commits.get(&version).and_then(|committed| committed.receipt.clone());
+    let issuer =
+        receipt.and_then(|receipt| receipt.urgent_details.clone()).map(|details| details.restrictive_authority_ref);
     match issuer {
         Some(issuer) if branch!("tick.review_missed", true) => {
             urgent::suspend_broad(deciding, &ActorId::new(issuer.as_str()))
@@ -196,11 +159,6 @@ fn fence(deciding: &mut Deciding<'_>, obligation_id: &ObligationId) -> Result<()
         reason: Text::from("the lease has expired"),
     };
     let id = crate::derived_id(&format!("fence.{}", entry.epoch), obligation_id.as_str());
-    deciding.batch.push(
-        &id,
-        Entry::Ownership(entry),
-        vec![streams::owner(obligation_id)],
-        Vec::new(),
-    )?;
+    deciding.batch.push(&id, Entry::Ownership(entry), vec![streams::owner(obligation_id)], Vec::new())?;
     Ok(())
 }

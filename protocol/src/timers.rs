@@ -47,26 +47,14 @@ pub fn due(view: &View, at: &Moment) -> Vec<Due> {
     if !branch!("timers.clock_reliable", at.clock == ClockStanding::Reliable) {
         return Vec::new();
     }
-    let passed: BTreeMap<&ReentryId, &Reentry> = view
-        .state
-        .triggers_due(&at.now)
-        .map(|reentry| (&reentry.reentry_id, reentry))
-        .collect();
-    let gaps: BTreeMap<_, _> = view
-        .state
-        .gaps_due(&at.now)
-        .map(|obligation| (&obligation.obligation_id, obligation))
-        .collect();
-    let fired = passed
-        .values()
-        .filter_map(|reentry| matching::fire(reentry, view, at))
-        .map(Due::TriggerFired);
+    let passed: BTreeMap<&ReentryId, &Reentry> =
+        view.state.triggers_due(&at.now).map(|reentry| (&reentry.reentry_id, reentry)).collect();
+    let gaps: BTreeMap<_, _> =
+        view.state.gaps_due(&at.now).map(|obligation| (&obligation.obligation_id, obligation)).collect();
+    let fired = passed.values().filter_map(|reentry| matching::fire(reentry, view, at)).map(Due::TriggerFired);
     let expired = passed.values().filter(|reentry| matching::is_expired(reentry, at));
     let expired = expired.map(|reentry| Due::TriggerExpired(reentry.reentry_id.clone()));
-    let reviews = gaps
-        .values()
-        .filter_map(|obligation| matching::review(obligation, view, at))
-        .map(Due::GapReviewDue);
+    let reviews = gaps.values().filter_map(|obligation| matching::review(obligation, view, at)).map(Due::GapReviewDue);
     fired
         .chain(expired)
         .chain(
@@ -101,15 +89,9 @@ pub fn next_deadline(view: &View, now: &Timestamp) -> Option<Timestamp> {
     let told = packets(view).map(|deadline| (deadline.at, deadline.key));
     let told = told.chain(reconciliations(view).map(|deadline| (deadline.at, deadline.key)));
     let told = told.chain(leases(view).map(|deadline| (deadline.at, deadline.key)));
-    let pending = told
-        .filter(|(_, key)| !view.notices.contains_key(key))
-        .map(|(at, _)| at);
+    let pending = told.filter(|(_, key)| !view.notices.contains_key(key)).map(|(at, _)| at);
     let later = |moment: &Timestamp| branch!("timers.still_to_come", *moment > *now);
-    moments
-        .chain(pending)
-        .chain(bounds(view).map(|(at, _)| at))
-        .filter(later)
-        .min()
+    moments.chain(pending).chain(bounds(view).map(|(at, _)| at)).filter(later).min()
 }
 
 /// A deadline that is told once, under its key.
@@ -129,12 +111,7 @@ impl<T> Deadline<T> {
 fn packets(view: &View) -> impl Iterator<Item = Deadline<DecisionId>> {
     view.packets.iter().filter_map(|(decision_id, packet)| {
         let waits = matches!(packet.status, PacketStatus::Open | PacketStatus::Overdue);
-        let deadline = packet
-            .packet
-            .body
-            .deadline
-            .as_ref()
-            .filter(|_| branch!("timers.packet_waits", waits))?;
+        let deadline = packet.packet.body.deadline.as_ref().filter(|_| branch!("timers.packet_waits", waits))?;
         let owner = deadline_owner(view, &packet.packet.body.deadline_policy_ref);
         Some(Deadline {
             at: deadline.clone(),
@@ -148,34 +125,20 @@ fn reconciliations(view: &View) -> impl Iterator<Item = Deadline<u64>> {
     view.outstanding.keys().filter_map(|version| {
         let details = view.commits.get(version)?.receipt.as_ref()?.urgent_details.clone()?;
         let key = reconciliation_key(*version);
-        Some(Deadline {
-            at: details.reconciliation_due_at,
-            key,
-            subject: *version,
-        })
+        Some(Deadline { at: details.reconciliation_due_at, key, subject: *version })
     })
 }
 
 fn leases(view: &View) -> impl Iterator<Item = Deadline<ObligationId>> {
     view.ownership.iter().filter_map(|(obligation_id, ownership)| {
-        let open = view
-            .state
-            .obligation(obligation_id)
-            .is_some_and(|obligation| obligation.status.is_open());
+        let open = view.state.obligation(obligation_id).is_some_and(|obligation| obligation.status.is_open());
         let at = ownership.lease_expiry.clone().filter(|_| open)?;
-        Some(Deadline {
-            at,
-            key: lease_key(obligation_id, ownership.epoch),
-            subject: obligation_id.clone(),
-        })
+        Some(Deadline { at, key: lease_key(obligation_id, ownership.epoch), subject: obligation_id.clone() })
     })
 }
 
 fn bounds(view: &View) -> impl Iterator<Item = (Timestamp, EpisodeId)> {
-    let under_way = view
-        .under_way
-        .values()
-        .filter_map(|episode_id| view.episodes.get(episode_id));
+    let under_way = view.under_way.values().filter_map(|episode_id| view.episodes.get(episode_id));
     let going_on = under_way.filter(|episode| episode.end.is_none());
     going_on.map(|episode| (episode.stops_at.clone(), episode.episode_id.clone()))
 }
@@ -205,10 +168,7 @@ fn key(what: &'static str, parts: &[&str]) -> Key {
 #[must_use]
 pub fn packet_key(decision_id: &DecisionId, deadline: &Timestamp, owner: Option<&ActorId>) -> Key {
     let instant = deadline.unix_ms().to_string();
-    key(
-        "packet_overdue",
-        &[decision_id.as_str(), &instant, owner.map_or("", ActorId::as_str)],
-    )
+    key("packet_overdue", &[decision_id.as_str(), &instant, owner.map_or("", ActorId::as_str)])
 }
 
 /// The key of the one escalation of an urgent commit that was not reconciled in time.
@@ -261,10 +221,7 @@ pub fn reconciliation_overdue(view: &View, version: u64) -> Option<Notice> {
         kind: NoticeKind::Escalation,
         key: reconciliation_key(version),
         owner: Some(details.independent_owner.clone()),
-        subjects: vec![
-            Key::new(receipt.receipt_id.as_str()),
-            Key::new(details.reconciliation_obligation_id.as_str()),
-        ],
+        subjects: vec![Key::new(receipt.receipt_id.as_str()), Key::new(details.reconciliation_obligation_id.as_str())],
         text: Text::new(text),
     })
 }
@@ -297,10 +254,7 @@ pub fn replacement(
     let accepted =
         policy.filter(|policy| policy.standing == Standing::Current && policy.policy_id == reentry.expiry_policy_ref);
     let (replace_for_ms, review_within_ms) = match accepted.map(|policy| &policy.body) {
-        Some(PolicyBody::Expiry {
-            replace_for_ms,
-            review_within_ms,
-        }) => (*replace_for_ms, *review_within_ms),
+        Some(PolicyBody::Expiry { replace_for_ms, review_within_ms }) => (*replace_for_ms, *review_within_ms),
         Some(PolicyBody::Refresh { .. } | PolicyBody::Deadline { .. } | PolicyBody::Escalation { .. }) | None => {
             (None, 0)
         }
@@ -313,13 +267,8 @@ pub fn replacement(
             (Some(replacement), None)
         }
         None => {
-            let reason = format!(
-                "the trigger {} has expired and its policy names no replacement",
-                reentry.reentry_id
-            );
-            let review = TimeReached {
-                at: now.plus_ms(review_within_ms),
-            };
+            let reason = format!("the trigger {} has expired and its policy names no replacement", reentry.reentry_id);
+            let review = TimeReached { at: now.plus_ms(review_within_ms) };
             let gap = TriggerGap {
                 reason: Text::new(reason),
                 responsible_owner: owner.clone(),
@@ -372,34 +321,18 @@ fn advanced(predicate: &TypedPredicate, after_ms: Option<u64>, view: &View, now:
                 let newest = seen.get(stream).copied().unwrap_or(*after);
                 (stream.clone(), newest.max(*after))
             });
-            TypedPredicate::EvidenceAdded(EvidenceAdded {
-                after_cursor: after_cursor.collect(),
-                ..leaf.clone()
-            })
+            TypedPredicate::EvidenceAdded(EvidenceAdded { after_cursor: after_cursor.collect(), ..leaf.clone() })
         }
         (TypedPredicate::DependencyVersionChanged(leaf), _) => {
-            let newest = view
-                .state
-                .locate(&leaf.dependency_ref)
-                .next()
-                .map(|accepted| accepted.digest);
+            let newest = view.state.locate(&leaf.dependency_ref).next().map(|accepted| accepted.digest);
             let compared_version = newest.unwrap_or(leaf.compared_version);
-            TypedPredicate::DependencyVersionChanged(DependencyVersionChanged {
-                compared_version,
-                ..leaf.clone()
-            })
+            TypedPredicate::DependencyVersionChanged(DependencyVersionChanged { compared_version, ..leaf.clone() })
         }
         (TypedPredicate::TimeReached(leaf), Some(after_ms)) if leaf.at <= *now => {
-            TypedPredicate::TimeReached(TimeReached {
-                at: now.plus_ms(after_ms),
-            })
+            TypedPredicate::TimeReached(TimeReached { at: now.plus_ms(after_ms) })
         }
-        (TypedPredicate::All(all), _) => TypedPredicate::All(All {
-            items: children(&all.items),
-        }),
-        (TypedPredicate::Any(any), _) => TypedPredicate::Any(Any {
-            items: children(&any.items),
-        }),
+        (TypedPredicate::All(all), _) => TypedPredicate::All(All { items: children(&all.items) }),
+        (TypedPredicate::Any(any), _) => TypedPredicate::Any(Any { items: children(&any.items) }),
         (
             TypedPredicate::TimeReached(_)
             | TypedPredicate::UserDecisionReceived(_)

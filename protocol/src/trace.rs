@@ -162,20 +162,11 @@ struct From {
 
 impl From {
     fn new(stage: Stage, id: impl fmt::Display, position: u64) -> Self {
-        Self {
-            stage,
-            id: id.to_string(),
-            position,
-        }
+        Self { stage, id: id.to_string(), position }
     }
 
     fn gap(&self, missing: Stage, citation: impl fmt::Display, fault: Fault) -> Gap {
-        Gap {
-            missing,
-            cited_by: Some((self.stage, self.id.clone())),
-            citation: citation.to_string(),
-            fault,
-        }
+        Gap { missing, cited_by: Some((self.stage, self.id.clone())), citation: citation.to_string(), fault }
     }
 
     /// What the record cites, if it is there and stands before it.
@@ -209,12 +200,7 @@ impl Trace {
     fn push(&mut self, stage: Stage, id: impl fmt::Display, digest: Digest, text: impl Into<String>) {
         let id = id.to_string();
         if !self.has(stage, &id) {
-            self.steps.push(Step {
-                stage,
-                id,
-                digest,
-                text: text.into(),
-            });
+            self.steps.push(Step { stage, id, digest, text: text.into() });
         }
     }
 }

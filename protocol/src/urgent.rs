@@ -36,10 +36,7 @@ pub fn restrictive_event<'a>(view: &'a View, event: &Event) -> Option<&'a Restri
     let listed = &view.state.profile()?.restrictive_events;
     listed.iter().find(|listed| {
         let same_kind = listed.change_kind == event.change_kind;
-        branch!(
-            "urgent.source_speaks_for_issuer",
-            same_kind && listed.source == event.source.source_id
-        )
+        branch!("urgent.source_speaks_for_issuer", same_kind && listed.source == event.source.source_id)
     })
 }
 
@@ -53,11 +50,7 @@ pub(crate) fn on_event(
     let Some(listed) = restrictive_event(deciding.view, event) else {
         return Ok(());
     };
-    let within_ms = deciding
-        .view
-        .state
-        .appointment(&listed.issuer)
-        .map(|appointment| appointment.reconcile_within_ms);
+    let within_ms = deciding.view.state.appointment(&listed.issuer).map(|appointment| appointment.reconcile_within_ms);
     let statement = RestrictionStatement {
         statement_id: ArtifactId::new(crate::derived_id("restriction", event.event_id.as_str())),
         issuer: listed.issuer.clone(),
@@ -66,17 +59,12 @@ pub(crate) fn on_event(
         evidence_refs: event.evidence_refs.clone(),
         reconciliation_due_at: within_ms.map(|within_ms| deciding.at.now.plus_ms(within_ms)),
     };
-    let known = deciding.batch.claimed(&streams::artifact_claim(
-        "restriction_statement",
-        statement.statement_id.as_str(),
-    ));
+    let known =
+        deciding.batch.claimed(&streams::artifact_claim("restriction_statement", statement.statement_id.as_str()));
     if known.is_some() {
         return repeated(deciding, &statement);
     }
-    let auth_ref = ArtifactRef {
-        id: ArtifactId::new(payload.id().as_str()),
-        digest: auth.content_digest,
-    };
+    let auth_ref = ArtifactRef { id: ArtifactId::new(payload.id().as_str()), digest: auth.content_digest };
     restrict(deciding, &statement, auth_ref).map(|_| ())
 }
 
@@ -107,9 +95,7 @@ pub(crate) fn restrict(
         repeated(deciding, statement)?;
         return Ok(Reply::Recorded(Vec::new()));
     }
-    let statement_ref = deciding
-        .batch
-        .artifact(ArtifactBody::from(statement.clone()), vec![streams::refusals()])?;
+    let statement_ref = deciding.batch.artifact(ArtifactBody::from(statement.clone()), vec![streams::refusals()])?;
     let full = is_full(deciding.view, &appointment, &statement.action.affected_scope());
     let reply = land(deciding, statement, &appointment, &statement_ref, auth_ref)?;
     if branch!("urgent.limit_reached", full) {
@@ -121,28 +107,17 @@ pub(crate) fn restrict(
 /// What is on record of each urgent commit of an issuer that awaits reconciliation.
 #[must_use]
 pub fn outstanding_of(view: &View, issuer: &ActorId) -> Vec<UrgentDetails> {
-    let receipts = view
-        .outstanding
-        .keys()
-        .filter_map(|version| view.commits.get(version)?.receipt.clone());
+    let receipts = view.outstanding.keys().filter_map(|version| view.commits.get(version)?.receipt.clone());
     let details = receipts.filter_map(|receipt| receipt.urgent_details.clone());
-    details
-        .filter(|details| details.restrictive_authority_ref.as_str() == issuer.as_str())
-        .collect()
+    details.filter(|details| details.restrictive_authority_ref.as_str() == issuer.as_str()).collect()
 }
 
 /// Whether an issuer has as many outstanding cases as it may have, in all or on the target of this scope (§7.2).
 fn is_full(view: &View, appointment: &Appointment, scope: &AffectedScope) -> bool {
     let outstanding = outstanding_of(view, &appointment.issuer);
-    let here = outstanding
-        .iter()
-        .filter(|details| same_target(&details.affected_scope, scope))
-        .count();
+    let here = outstanding.iter().filter(|details| same_target(&details.affected_scope, scope)).count();
     outstanding.len() >= appointment.outstanding_max as usize
-        || branch!(
-            "urgent.target_limit_reached",
-            here >= appointment.outstanding_per_target_max as usize
-        )
+        || branch!("urgent.target_limit_reached", here >= appointment.outstanding_per_target_max as usize)
 }
 
 /// Whether two restrictions bear on one target.
@@ -169,17 +144,12 @@ fn hand_over(deciding: &mut Deciding<'_>, statement: &RestrictionStatement) -> R
         return Ok(());
     };
     let owner = Some(profile.restrictive_authority.clone());
-    deciding
-        .batch
-        .artifact(ArtifactBody::from(statement.clone()), vec![streams::refusals()])?;
+    deciding.batch.artifact(ArtifactBody::from(statement.clone()), vec![streams::refusals()])?;
     let notice = Notice {
         kind: NoticeKind::Escalation,
         key: Key::new(format!("handed_over.{}", statement.statement_id)),
         owner,
-        subjects: vec![
-            Key::new(statement.statement_id.as_str()),
-            Key::new(statement.issuer.as_str()),
-        ],
+        subjects: vec![Key::new(statement.statement_id.as_str()), Key::new(statement.issuer.as_str())],
         text: intake::bounded(&format!(
             "the issuer may not make this restriction; it is yours to make or to decline: {}",
             statement.reason
@@ -194,11 +164,7 @@ fn sanction(deciding: &mut Deciding<'_>, issuer: &ActorId) -> Result<(), Fault> 
     let Some(appointment) = view.state.appointment(issuer) else {
         return Ok(());
     };
-    escalate(
-        deciding,
-        appointment,
-        "the issuer has more outstanding cases than it may have",
-    )?;
+    escalate(deciding, appointment, "the issuer has more outstanding cases than it may have")?;
     suspend_broad(deciding, issuer)
 }
 
@@ -206,10 +172,7 @@ fn sanction(deciding: &mut Deciding<'_>, issuer: &ActorId) -> Result<(), Fault> 
 /// (§7.2, DEC-99). What it restricted stays in force.
 pub(crate) fn suspend_broad(deciding: &mut Deciding<'_>, issuer: &ActorId) -> Result<(), Fault> {
     let view = deciding.so_far()?;
-    let replaces = view
-        .state
-        .item(ItemKind::Appointment, &issuer.into())
-        .map(|accepted| accepted.digest);
+    let replaces = view.state.item(ItemKind::Appointment, &issuer.into()).map(|accepted| accepted.digest);
     let held = view.state.appointment(issuer).zip(replaces);
     let (Some((appointment, replaces)), Some(authority)) = (held, commit::profile_authority(&view)) else {
         return Ok(());
@@ -221,15 +184,9 @@ pub(crate) fn suspend_broad(deciding: &mut Deciding<'_>, issuer: &ActorId) -> Re
     if branch!("urgent.suspended_before", appointment.broad_suspended) || cases.is_empty() {
         return Ok(());
     }
-    let item = Box::new(Item::Appointment(Appointment {
-        broad_suspended: true,
-        ..appointment.clone()
-    }));
+    let item = Box::new(Item::Appointment(Appointment { broad_suspended: true, ..appointment.clone() }));
     let routine = commit::Routine {
-        delta_id: DeltaId::new(crate::derived_id(
-            "suspend",
-            &format!("{issuer}.{}", view.state.reference().version),
-        )),
+        delta_id: DeltaId::new(crate::derived_id("suspend", &format!("{issuer}.{}", view.state.reference().version))),
         changes: vec![Change::Revise { item, replaces }],
         support_relations: Vec::new(),
         authorities: vec![authority],
@@ -252,10 +209,7 @@ fn admissible(deciding: &Deciding<'_>, statement: &RestrictionStatement) -> Resu
         .appointment(&statement.issuer)
         .filter(|appointment| appointment.standing == Standing::Current && appointment.expires_at > deciding.at.now);
     if branch!("urgent.issuer_not_appointed", appointment.is_none()) {
-        return Err(vec![deny(
-            Code::MissingAuthority,
-            "the issuer has no current appointment",
-        )]);
+        return Err(vec![deny(Code::MissingAuthority, "the issuer has no current appointment")]);
     }
     let Some(appointment) = appointment else {
         return Err(Vec::new());
@@ -263,10 +217,7 @@ fn admissible(deciding: &Deciding<'_>, statement: &RestrictionStatement) -> Resu
     let mut denials = Vec::new();
     let due_in_time =
         |due_at: &closer_contracts::Timestamp| *due_at <= deciding.at.now.plus_ms(appointment.reconcile_within_ms);
-    if branch!(
-        "urgent.deadline_missing",
-        !statement.reconciliation_due_at.as_ref().is_some_and(due_in_time)
-    ) {
+    if branch!("urgent.deadline_missing", !statement.reconciliation_due_at.as_ref().is_some_and(due_in_time)) {
         denials.push(deny(
             Code::MissingDeadline,
             "a restriction names a reconciliation deadline within the appointment's bound",
@@ -274,23 +225,14 @@ fn admissible(deciding: &Deciding<'_>, statement: &RestrictionStatement) -> Resu
     }
     let scope = statement.action.affected_scope();
     if branch!("urgent.scope_exceeded", !within(view, appointment, &scope)) {
-        denials.push(deny(
-            Code::ScopeExceeded,
-            "the restriction lies outside the issuer's appointed scope",
-        ));
+        denials.push(deny(Code::ScopeExceeded, "the restriction lies outside the issuer's appointed scope"));
     }
     let broad = !scope.is_narrow();
     if branch!("urgent.issuer_suspended", broad && appointment.broad_suspended) {
-        denials.push(deny(
-            Code::IssuerSuspended,
-            "the issuer may not make further broad restrictions",
-        ));
+        denials.push(deny(Code::IssuerSuspended, "the issuer may not make further broad restrictions"));
     }
     if branch!("urgent.broad_beyond_limit", broad && is_full(view, appointment, &scope)) {
-        denials.push(deny(
-            Code::IssuerLimit,
-            "the issuer has as many outstanding cases as it may have",
-        ));
+        denials.push(deny(Code::IssuerLimit, "the issuer has as many outstanding cases as it may have"));
     }
     match denials.is_empty() {
         true => Ok(appointment.clone()),
@@ -305,10 +247,7 @@ fn within(view: &View, appointment: &Appointment, scope: &AffectedScope) -> bool
     };
     let targets_allowed = |targets: &TargetPattern| {
         appointment.targets.is_empty()
-            || appointment
-                .targets
-                .iter()
-                .any(|allowed| allowed == targets || encloses(allowed, targets))
+            || appointment.targets.iter().any(|allowed| allowed == targets || encloses(allowed, targets))
     };
     match scope {
         AffectedScope::Space {} => {
@@ -319,9 +258,7 @@ fn within(view: &View, appointment: &Appointment, scope: &AffectedScope) -> bool
         }
         AffectedScope::Target { operation, targets } => {
             (scope.is_narrow() || appointment.broad)
-                && operation
-                    .as_ref()
-                    .map_or(appointment.operations.is_empty(), operation_allowed)
+                && operation.as_ref().map_or(appointment.operations.is_empty(), operation_allowed)
                 && targets_allowed(targets)
         }
         AffectedScope::Grant { grant_id } => view.state.grant(grant_id).is_some_and(|grant| {
@@ -349,17 +286,11 @@ fn encloses(outer: &TargetPattern, inner: &TargetPattern) -> bool {
 fn in_force(view: &View, statement: &RestrictionStatement) -> Option<Id> {
     match &statement.action {
         RestrictiveAction::RevokeGrant(grant_id) => {
-            let revoked = view
-                .state
-                .grant(grant_id)
-                .is_some_and(|grant| grant.revocation.revoked_by.is_some());
+            let revoked = view.state.grant(grant_id).is_some_and(|grant| grant.revocation.revoked_by.is_some());
             branch!("urgent.grant_revoked_before", revoked).then(|| grant_id.into())
         }
         RestrictiveAction::SuspendEligibility(scope) => {
-            let same = view
-                .state
-                .restrictions_in_force()
-                .find(|restriction| restriction.affected_scope == *scope);
+            let same = view.state.restrictions_in_force().find(|restriction| restriction.affected_scope == *scope);
             same.filter(|_| branch!("urgent.restriction_in_force", true))
                 .map(|restriction| (&restriction.restriction_id).into())
         }
@@ -415,16 +346,12 @@ fn land(
 ) -> Result<Reply, Fault> {
     let view = deciding.so_far()?;
     let seed = statement.statement_id.as_str();
-    let due_at = statement
-        .reconciliation_due_at
-        .clone()
-        .unwrap_or_else(|| deciding.at.now.clone());
+    let due_at = statement.reconciliation_due_at.clone().unwrap_or_else(|| deciding.at.now.clone());
     let obligation_id = ObligationId::new(crate::derived_id("reconcile", seed));
     let change = match &statement.action {
-        RestrictiveAction::RevokeGrant(grant_id) => Change::RevokeGrant {
-            grant_id: grant_id.clone(),
-            reason: statement.reason.clone(),
-        },
+        RestrictiveAction::RevokeGrant(grant_id) => {
+            Change::RevokeGrant { grant_id: grant_id.clone(), reason: statement.reason.clone() }
+        }
         RestrictiveAction::SuspendEligibility(scope) => Change::SuspendEligibility {
             restriction: Restriction {
                 restriction_id: RestrictionId::new(crate::derived_id("restrict", seed)),
@@ -462,10 +389,7 @@ fn land(
         causation_event_id: None,
         budget_ref: None,
     };
-    let producer = ActorRef {
-        actor_id: statement.issuer.clone(),
-        role: ProducerRole::Issuer,
-    };
+    let producer = ActorRef { actor_id: statement.issuer.clone(), role: ProducerRole::Issuer };
     let id = PayloadId::new(crate::derived_id("pl", delta.delta_id.as_str()));
     let payload = services::write(
         &view,
@@ -481,30 +405,16 @@ fn land(
         issuer_auth_ref: auth_ref,
         restrictive_authority_ref: Id::new(appointment.issuer.as_str()),
         reason: statement.reason.clone(),
-        evidence_refs: statement
-            .evidence_refs
-            .clone()
-            .into_iter()
-            .chain([statement_ref.clone()])
-            .collect(),
+        evidence_refs: statement.evidence_refs.clone().into_iter().chain([statement_ref.clone()]).collect(),
         affected_scope: statement.action.affected_scope(),
         reconciliation_obligation_id: obligation_id,
         reconciliation_due_at: due_at,
         independent_owner: appointment.independent_owner.clone(),
         escalation_policy_ref: appointment.escalation_policy_ref.clone(),
     };
-    let authorities = delta
-        .required_authority_refs
-        .iter()
-        .map(|authority| authority.reference.clone())
-        .collect();
+    let authorities = delta.required_authority_refs.iter().map(|authority| authority.reference.clone()).collect();
     let origins = view.genesis.clone().into_iter().collect();
-    let derivation = Derivation {
-        authorities,
-        origins,
-        urgent: Some(duty),
-        ..Derivation::at(deciding.at.now.clone())
-    };
+    let derivation = Derivation { authorities, origins, urgent: Some(duty), ..Derivation::at(deciding.at.now.clone()) };
     commit::urgent(deciding, delta, derivation, details)
 }
 
@@ -520,22 +430,16 @@ fn duty(
         issuer: statement.issuer.clone(),
         obligation_id: obligation_id.clone(),
         reentry_id: ReentryId::new(crate::derived_id("reconcile.due", seed)),
-        origin: view.genesis.clone().unwrap_or_else(|| ArtifactRef {
-            id: "genesis".into(),
-            digest: Digest::of(b""),
-        }),
-        scope: view.state.profile().map_or_else(
-            || closer_contracts::refs::Scope(Vec::new()),
-            |profile| profile.scope.clone(),
-        ),
+        origin: view.genesis.clone().unwrap_or_else(|| ArtifactRef { id: "genesis".into(), digest: Digest::of(b"") }),
+        scope: view
+            .state
+            .profile()
+            .map_or_else(|| closer_contracts::refs::Scope(Vec::new()), |profile| profile.scope.clone()),
         text: intake::bounded(&format!("reconcile the restriction: {}", statement.reason)),
         condition: Condition {
             id: ConditionId::new(crate::derived_id("reconciled", seed)),
             proposition: PropositionId::new(crate::derived_id("p.reconciled", seed)),
-            evidence_rule_ref: VersionedRef {
-                id: "rule.sufficiency".into(),
-                version: 1,
-            },
+            evidence_rule_ref: VersionedRef { id: "rule.sufficiency".into(), version: 1 },
             assessment_status: AssessmentStatus::Unassessed,
         },
         due_at: due_at.clone(),

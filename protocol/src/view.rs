@@ -312,24 +312,15 @@ impl View {
     /// # Errors
     /// [`Divergence`] when a commit does not reproduce its state root, or an entry cites what is not there.
     pub fn fold(&mut self, entry: &Entry, admitted_at: &Timestamp) -> Result<(), Divergence> {
-        self.latest = Some(
-            self.latest
-                .take()
-                .map_or_else(|| admitted_at.clone(), |latest| latest.max(admitted_at.clone())),
-        );
+        self.latest =
+            Some(self.latest.take().map_or_else(|| admitted_at.clone(), |latest| latest.max(admitted_at.clone())));
         self.chain.fold(entry);
         match entry {
             Entry::Genesis(genesis) => {
-                self.state = genesis.found().map_err(|divergence| Divergence {
-                    reason: divergence.to_string(),
-                })?;
-                let digest = closer_contracts::canonical::digest_of(&**genesis).map_err(|fault| Divergence {
-                    reason: fault.to_string(),
-                })?;
-                self.genesis = Some(ArtifactRef {
-                    id: "genesis".into(),
-                    digest,
-                });
+                self.state = genesis.found().map_err(|divergence| Divergence { reason: divergence.to_string() })?;
+                let digest = closer_contracts::canonical::digest_of(&**genesis)
+                    .map_err(|fault| Divergence { reason: fault.to_string() })?;
+                self.genesis = Some(ArtifactRef { id: "genesis".into(), digest });
                 self.ledger.limit_from(&self.state);
             }
             Entry::Payload(payload) => self.fold_payload(payload, admitted_at),
@@ -349,37 +340,29 @@ impl View {
     }
 
     fn on_record<T>(payload: &Arc<Payload>, body: &Arc<T>, admitted_at: &Timestamp) -> OnRecord<T> {
-        OnRecord {
-            payload: payload.clone(),
-            body: body.clone(),
-            admitted_at: admitted_at.clone(),
-        }
+        OnRecord { payload: payload.clone(), body: body.clone(), admitted_at: admitted_at.clone() }
     }
 
     fn fold_payload(&mut self, payload: &Arc<Payload>, admitted_at: &Timestamp) {
         let id = payload.id().clone();
         match payload.body() {
             Body::Event(body) => {
-                self.events
-                    .insert(body.event_id.clone(), Self::on_record(payload, body, admitted_at));
+                self.events.insert(body.event_id.clone(), Self::on_record(payload, body, admitted_at));
             }
             Body::Work(body) => {
                 let disclosure = Key::new(payload.envelope().disclosure.id.as_str());
                 if let Some(recipient) = self.recipients.get(&disclosure) {
                     self.issued_to.insert(body.work_id.clone(), recipient.clone());
                 }
-                self.works
-                    .insert(body.work_id.clone(), Self::on_record(payload, body, admitted_at));
+                self.works.insert(body.work_id.clone(), Self::on_record(payload, body, admitted_at));
             }
             Body::Result(body) => {
                 self.answered.insert(body.work_id.clone(), id.clone());
-                self.results
-                    .insert(id.clone(), Self::on_record(payload, body, admitted_at));
+                self.results.insert(id.clone(), Self::on_record(payload, body, admitted_at));
             }
             Body::Action(body) => {
                 self.logical.entry(body.action_id.clone()).or_insert_with(|| id.clone());
-                self.actions
-                    .insert(id.clone(), Self::on_record(payload, body, admitted_at));
+                self.actions.insert(id.clone(), Self::on_record(payload, body, admitted_at));
             }
             Body::Evidence(body) => {
                 let binding = &body.target_binding;
@@ -397,14 +380,10 @@ impl View {
                     let streams = self.streams_of.entry(obligation_id.clone()).or_default();
                     streams.insert(binding.observation_sequence_ref.clone());
                 }
-                self.evidence
-                    .insert(body.evidence_id.clone(), Self::on_record(payload, body, admitted_at));
+                self.evidence.insert(body.evidence_id.clone(), Self::on_record(payload, body, admitted_at));
             }
             Body::Adjudication(body) => {
-                self.adjudications.insert(
-                    body.adjudication_id.clone(),
-                    Self::on_record(payload, body, admitted_at),
-                );
+                self.adjudications.insert(body.adjudication_id.clone(), Self::on_record(payload, body, admitted_at));
                 match body.phase {
                     Phase::PreAction => &mut self.assessments,
                     Phase::PostOutcome => return self.fold_stage(payload),
@@ -415,8 +394,7 @@ impl View {
                 .push(body.adjudication_id.clone());
             }
             Body::Delta(body) => {
-                self.deltas
-                    .insert(body.delta_id.clone(), Self::on_record(payload, body, admitted_at));
+                self.deltas.insert(body.delta_id.clone(), Self::on_record(payload, body, admitted_at));
             }
             Body::Briefcase(body) => self.fold_packet(payload, body, admitted_at),
             Body::Obligation(_) | Body::Route(_) | Body::Reentry(_) | Body::Handoff(_) => {}
@@ -459,26 +437,15 @@ impl View {
     fn fold_auth(&mut self, _auth: &AuthRecord) {}
 
     fn fold_artifact(&mut self, artifact: &Arc<ArtifactBody>) -> Result<(), Divergence> {
-        let digest = artifact.digest().map_err(|fault| Divergence {
-            reason: fault.to_string(),
-        })?;
-        let reference = ArtifactRef {
-            id: artifact.id(),
-            digest,
-        };
+        let digest = artifact.digest().map_err(|fault| Divergence { reason: fault.to_string() })?;
+        let reference = ArtifactRef { id: artifact.id(), digest };
         match &**artifact {
             ArtifactBody::MatchReceipt(receipt) => self.fold_match(receipt, reference),
             ArtifactBody::DisclosureReceipt(receipt) => {
-                let disclosure = DisclosureRef {
-                    id: receipt.disclosure_id.clone(),
-                    digest,
-                };
-                self.disclosures
-                    .insert(Key::new(receipt.disclosure_id.as_str()), disclosure);
-                self.recipients
-                    .insert(Key::new(receipt.disclosure_id.as_str()), receipt.recipient.clone());
-                self.permitted_uses
-                    .insert(Key::new(receipt.disclosure_id.as_str()), receipt.permitted_use.clone());
+                let disclosure = DisclosureRef { id: receipt.disclosure_id.clone(), digest };
+                self.disclosures.insert(Key::new(receipt.disclosure_id.as_str()), disclosure);
+                self.recipients.insert(Key::new(receipt.disclosure_id.as_str()), receipt.recipient.clone());
+                self.permitted_uses.insert(Key::new(receipt.disclosure_id.as_str()), receipt.permitted_use.clone());
             }
             ArtifactBody::Declaration(declaration) => {
                 let entry = (reference, Arc::new((**declaration).clone()));
@@ -510,8 +477,7 @@ impl View {
                 }
             }
             ArtifactBody::ReadSet(read_set) => {
-                self.read_sets
-                    .insert(read_set.adjudication_id.clone(), Arc::new((**read_set).clone()));
+                self.read_sets.insert(read_set.adjudication_id.clone(), Arc::new((**read_set).clone()));
             }
             ArtifactBody::AcceptanceReceipt(receipt) => {
                 let entry = (reference, Arc::new((**receipt).clone()));
@@ -525,10 +491,7 @@ impl View {
     fn fold_match(&mut self, receipt: &MatchReceipt, reference: ArtifactRef) {
         let event = EventId::new(receipt.event_ref.id.as_str());
         for obligation_id in &receipt.matched_obligation_ids {
-            let rationale = receipt
-                .rationale
-                .iter()
-                .find(|rationale| rationale.obligation_id == *obligation_id);
+            let rationale = receipt.rationale.iter().find(|rationale| rationale.obligation_id == *obligation_id);
             let cause = Cause {
                 event_id: Some(event.clone()),
                 match_receipt: Some(reference.clone()),
@@ -558,34 +521,20 @@ impl View {
     }
 
     fn fold_commit(&mut self, commit: &Arc<Commit>) -> Result<(), Divergence> {
-        self.state = closer_state::apply(&self.state, commit).map_err(|divergence| Divergence {
-            reason: divergence.to_string(),
-        })?;
+        self.state = closer_state::apply(&self.state, commit)
+            .map_err(|divergence| Divergence { reason: divergence.to_string() })?;
         self.committed.insert(commit.delta.delta_id.clone(), commit.version);
         for change in &commit.delta.changes {
             if let Change::RemoveDependency { dependency_id } = change {
                 self.removed.insert(dependency_id.into());
             }
         }
-        self.commits.insert(
-            commit.version,
-            Committed {
-                commit: commit.clone(),
-                receipt: None,
-                receipt_ref: None,
-            },
-        );
+        self.commits.insert(commit.version, Committed { commit: commit.clone(), receipt: None, receipt_ref: None });
         if restricts(commit) {
             self.restrictions_decided = commit.version;
         }
         for (obligation_id, reason) in wakes(commit) {
-            let cause = Cause {
-                event_id: None,
-                match_receipt: None,
-                reentry_id: None,
-                activation_key: None,
-                reason,
-            };
+            let cause = Cause { event_id: None, match_receipt: None, reentry_id: None, activation_key: None, reason };
             self.eligible.entry(obligation_id).or_default().push(cause);
         }
         self.ledger.limit_from(&self.state);
@@ -594,22 +543,14 @@ impl View {
 
     fn fold_intent(&mut self, intent: &Arc<Intent>) -> Result<(), Divergence> {
         let payload_id = PayloadId::new(intent.action_ref.id.as_str());
-        let action = self
-            .actions
-            .get(&payload_id)
-            .map(|action| action.body.clone())
-            .ok_or_else(|| Divergence {
-                reason: format!("the intent of `{}` cites no action on record", intent.attempt_id),
-            })?;
-        let digest = closer_contracts::canonical::digest_of(&**intent).map_err(|fault| Divergence {
-            reason: fault.to_string(),
+        let action = self.actions.get(&payload_id).map(|action| action.body.clone()).ok_or_else(|| Divergence {
+            reason: format!("the intent of `{}` cites no action on record", intent.attempt_id),
         })?;
+        let digest = closer_contracts::canonical::digest_of(&**intent)
+            .map_err(|fault| Divergence { reason: fault.to_string() })?;
         let id = crate::derived_id("intent", intent.attempt_id.as_str());
         let intent_ref = ArtifactRef { id: id.into(), digest };
-        self.unsettled.insert(
-            streams::unsettled(&action.operation, &action.target),
-            intent.attempt_id.clone(),
-        );
+        self.unsettled.insert(streams::unsettled(&action.operation, &action.target), intent.attempt_id.clone());
         let attempt = Attempt {
             intent: intent.clone(),
             intent_ref,
@@ -618,18 +559,16 @@ impl View {
             outcome: None,
             told_at: None,
         };
-        self.attempts_of
-            .entry(intent.logical_digest)
-            .or_default()
-            .push(intent.attempt_id.clone());
+        self.attempts_of.entry(intent.logical_digest).or_default().push(intent.attempt_id.clone());
         self.attempts.insert(intent.attempt_id.clone(), attempt);
         Ok(())
     }
 
     fn fold_outcome(&mut self, outcome: &Arc<Outcome>, admitted_at: &Timestamp) -> Result<(), Divergence> {
-        let attempt = self.attempts.get_mut(&outcome.attempt_id).ok_or_else(|| Divergence {
-            reason: format!("the outcome of `{}` has no intent", outcome.attempt_id),
-        })?;
+        let attempt = self
+            .attempts
+            .get_mut(&outcome.attempt_id)
+            .ok_or_else(|| Divergence { reason: format!("the outcome of `{}` has no intent", outcome.attempt_id) })?;
         attempt.status = outcome.status;
         attempt.outcome = Some(outcome.clone());
         attempt.told_at.get_or_insert_with(|| admitted_at.clone());
@@ -676,11 +615,8 @@ impl View {
     }
 
     fn fold_ownership(&mut self, entry: &OwnershipEntry) {
-        let ownership = Ownership {
-            epoch: entry.epoch,
-            owner: entry.owner.clone(),
-            lease_expiry: entry.lease_expiry.clone(),
-        };
+        let ownership =
+            Ownership { epoch: entry.epoch, owner: entry.owner.clone(), lease_expiry: entry.lease_expiry.clone() };
         self.ownership.insert(entry.obligation_id.clone(), ownership);
     }
 
@@ -690,10 +626,7 @@ impl View {
                 if let (Some(reentry), Some(key)) = (&fired.cause.reentry_id, fired.cause.activation_key) {
                     self.activated.insert((reentry.clone(), key));
                 }
-                self.eligible
-                    .entry(fired.obligation_id.clone())
-                    .or_default()
-                    .push(fired.cause.clone());
+                self.eligible.entry(fired.obligation_id.clone()).or_default().push(fired.cause.clone());
             }
             ActivationEntry::Began(began) => {
                 self.eligible.remove(&began.obligation_id);
@@ -714,8 +647,7 @@ impl View {
                     refusals: 0,
                     end: None,
                 };
-                self.under_way
-                    .insert(began.obligation_id.clone(), began.episode_id.clone());
+                self.under_way.insert(began.obligation_id.clone(), began.episode_id.clone());
                 self.episodes.insert(began.episode_id.clone(), Arc::new(episode));
             }
             ActivationEntry::Ended(ended) => {
@@ -734,11 +666,7 @@ impl View {
     pub fn ownership(&self, obligation_id: &ObligationId) -> Option<Ownership> {
         self.ownership.get(obligation_id).cloned().or_else(|| {
             let obligation = self.state.obligation(obligation_id)?;
-            Some(Ownership {
-                epoch: 0,
-                owner: obligation.responsible_owner.clone(),
-                lease_expiry: None,
-            })
+            Some(Ownership { epoch: 0, owner: obligation.responsible_owner.clone(), lease_expiry: None })
         })
     }
 
@@ -759,14 +687,9 @@ pub fn restricts(commit: &Commit) -> bool {
 #[must_use]
 pub fn wakes(commit: &Commit) -> Vec<(ObligationId, closer_contracts::id::Text)> {
     let woken = |derived: &closer_state::DerivedChange| match derived {
-        closer_state::DerivedChange::Reconsider {
-            kind: closer_contracts::item::ItemKind::Obligation,
-            id,
-            premise,
-        } => Some((
-            ObligationId::new(id.as_str()),
-            format!("`{premise}`, which it relies on, was invalidated").into(),
-        )),
+        closer_state::DerivedChange::Reconsider { kind: closer_contracts::item::ItemKind::Obligation, id, premise } => {
+            Some((ObligationId::new(id.as_str()), format!("`{premise}`, which it relies on, was invalidated").into()))
+        }
         closer_state::DerivedChange::Reconsider { .. }
         | closer_state::DerivedChange::Suspend { .. }
         | closer_state::DerivedChange::RevokeDelegate { .. }

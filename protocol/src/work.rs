@@ -29,19 +29,13 @@ use std::sync::Arc;
 /// The output contract that every participant's answer meets.
 #[must_use]
 pub fn output_contract() -> VersionedRef {
-    VersionedRef {
-        id: Id::from("contract.result"),
-        version: 1,
-    }
+    VersionedRef { id: Id::from("contract.result"), version: 1 }
 }
 
 /// The vocabulary of proposals: the operations in the registry.
 #[must_use]
 pub fn vocabulary() -> VersionedRef {
-    VersionedRef {
-        id: Id::from("vocabulary.registry"),
-        version: 1,
-    }
+    VersionedRef { id: Id::from("vocabulary.registry"), version: 1 }
 }
 
 /// What a packet may be used for.
@@ -92,13 +86,9 @@ pub fn draft(
         permitted_use: vec![packet_use()],
         issued_at: now.clone(),
     };
-    let disclosure_ref = DisclosureRef {
-        id: disclosure.disclosure_id.clone(),
-        digest: canonical::digest_of(&disclosure)?,
-    };
-    let left_ms = u64::try_from(episode.stops_at.unix_ms().saturating_sub(now.unix_ms()))
-        .unwrap_or(0)
-        .max(1);
+    let disclosure_ref =
+        DisclosureRef { id: disclosure.disclosure_id.clone(), digest: canonical::digest_of(&disclosure)? };
+    let left_ms = u64::try_from(episode.stops_at.unix_ms().saturating_sub(now.unix_ms())).unwrap_or(0).max(1);
     let work = Work {
         work_id: WorkId::new(crate::derived_id("work", &seed)),
         question: Question {
@@ -111,11 +101,7 @@ pub fn draft(
         context_items: items,
         proposal_vocabulary_ref: vocabulary(),
         output_contract_ref: output_contract(),
-        stop_condition: StopCondition {
-            rounds_max: 1,
-            calls_max: 1,
-            time_ms_max: left_ms,
-        },
+        stop_condition: StopCondition { rounds_max: 1, calls_max: 1, time_ms_max: left_ms },
         deadline: Some(episode.stops_at.clone()),
         extensions: None,
     };
@@ -145,10 +131,7 @@ pub fn lineage(episode: &Episode, parents: Vec<PayloadId>) -> Lineage {
 
 fn cause_payloads(view: &View, episode: &Episode) -> Vec<PayloadId> {
     let events = episode.causes.iter().filter_map(|cause| cause.event_id.as_ref());
-    events
-        .filter_map(|event_id| view.events.get(event_id))
-        .map(|event| event.payload.id().clone())
-        .collect()
+    events.filter_map(|event_id| view.events.get(event_id)).map(|event| event.payload.id().clone()).collect()
 }
 
 fn released(view: &View, recipient: &ActorId) -> Vec<CategoryId> {
@@ -188,10 +171,7 @@ fn candidates(view: &View, episode: &Episode, category: &str) -> Result<Vec<Cont
         return Ok(Vec::new());
     };
     match category {
-        "obligation" => Ok(vec![item(
-            &obligation.obligation_id,
-            &Item::Obligation(obligation.clone()),
-        )?]),
+        "obligation" => Ok(vec![item(&obligation.obligation_id, &Item::Obligation(obligation.clone()))?]),
         "claim" => obligation
             .gap
             .propositions
@@ -201,11 +181,7 @@ fn candidates(view: &View, episode: &Episode, category: &str) -> Result<Vec<Cont
             .collect(),
         "constraint" => state
             .constraints_in_force()
-            .filter(|constraint| {
-                obligation
-                    .authority_boundary
-                    .contains(&(&constraint.constraint_id).into())
-            })
+            .filter(|constraint| obligation.authority_boundary.contains(&(&constraint.constraint_id).into()))
             .map(|constraint| item(&constraint.constraint_id, &Item::Constraint(constraint.clone())))
             .collect(),
         "grant" => obligation
@@ -214,10 +190,7 @@ fn candidates(view: &View, episode: &Episode, category: &str) -> Result<Vec<Cont
             .filter_map(|id| state.grant(&closer_contracts::id::GrantId::new(id.as_str())))
             .map(|grant| item(&grant.grant_id, &Item::Grant(grant.clone())))
             .collect(),
-        _ => evidence_at_hand(view, episode)
-            .into_iter()
-            .map(|id| evidence_item(view, &id))
-            .collect(),
+        _ => evidence_at_hand(view, episode).into_iter().map(|id| evidence_item(view, &id)).collect(),
     }
 }
 
@@ -226,17 +199,9 @@ fn evidence_at_hand(view: &View, episode: &Episode) -> Vec<EvidenceId> {
     let events = episode.causes.iter().filter_map(|cause| cause.event_id.as_ref());
     let cited = events
         .filter_map(|event_id| view.events.get(event_id))
-        .flat_map(|event| {
-            event
-                .body
-                .evidence_refs
-                .iter()
-                .map(|cited| EvidenceId::new(cited.id.as_str()))
-        });
+        .flat_map(|event| event.body.evidence_refs.iter().map(|cited| EvidenceId::new(cited.id.as_str())));
     let streams = view.streams_of.get(&episode.obligation_id).into_iter().flatten();
-    let newest = streams
-        .filter_map(|stream| view.observed.get(stream))
-        .map(|(_, id)| id.clone());
+    let newest = streams.filter_map(|stream| view.observed.get(stream)).map(|(_, id)| id.clone());
     let mut ids: Vec<EvidenceId> = cited.chain(newest).collect();
     ids.sort();
     ids.dedup();
@@ -249,27 +214,15 @@ fn item(id: impl Into<Id>, content: &Item) -> Result<ContextItem, Fault> {
 }
 
 fn evidence_item(view: &View, id: &EvidenceId) -> Result<ContextItem, Fault> {
-    let evidence = view
-        .evidence
-        .get(id)
-        .map(|evidence| serde_json::to_value(&*evidence.body));
-    let content = evidence
-        .transpose()
-        .map_err(|error| Fault::schema(error.to_string()))?
-        .unwrap_or_default();
+    let evidence = view.evidence.get(id).map(|evidence| serde_json::to_value(&*evidence.body));
+    let content = evidence.transpose().map_err(|error| Fault::schema(error.to_string()))?.unwrap_or_default();
     context_item(id.into(), content)
 }
 
 fn context_item(id: Id, content: serde_json::Value) -> Result<ContextItem, Fault> {
     let content = Canonical::of(Plain(content))?;
-    let reference = ArtifactRef {
-        id: ArtifactId::new(id.as_str()),
-        digest: content.digest(),
-    };
-    Ok(ContextItem {
-        reference,
-        content: content.into_value(),
-    })
+    let reference = ArtifactRef { id: ArtifactId::new(id.as_str()), digest: content.digest() };
+    Ok(ContextItem { reference, content: content.into_value() })
 }
 
 /// The worst case of one unit of work: its calls and time, in one slot.
@@ -304,24 +257,19 @@ pub(crate) fn issue(
         return deciding.refuse(subject, digest, vec![denial]);
     };
     let items = work.context_items.iter().map(|item| &item.reference);
-    let uncovered = items
-        .clone()
-        .find(|item| !disclosure.materialized_item_refs.contains(item));
+    let uncovered = items.clone().find(|item| !disclosure.materialized_item_refs.contains(item));
     if let Some(item) = uncovered
-        && branch!("work.item_not_covered", true) {
-            let reason = "the packet holds an item that its receipt does not release";
-            let denial = Denial::new(Code::DisclosureDenied, CheckKind::Authority, reason).of(&item.id);
-            return deciding.refuse(subject, digest, vec![denial]);
-        }
+        && branch!("work.item_not_covered", true)
+    {
+        let reason = "the packet holds an item that its receipt does not release";
+        let denial = Denial::new(Code::DisclosureDenied, CheckKind::Authority, reason).of(&item.id);
+        return deciding.refuse(subject, digest, vec![denial]);
+    }
     let Some(obligation_id) = payload.envelope().obligation_ids.first() else {
         return deciding.refuse(
             subject,
             digest,
-            vec![
-                Fault::schema("work names its obligation")
-                    .within("obligation_ids")
-                    .into(),
-            ],
+            vec![Fault::schema("work names its obligation").within("obligation_ids").into()],
         );
     };
     let path = Ledger::path(obligation_id);
@@ -357,26 +305,14 @@ pub(crate) fn reserve(
     budgets: Vec<BudgetId>,
     amounts: Amounts,
 ) -> Result<(), Fault> {
-    movement(
-        deciding,
-        LedgerEntry {
-            reservation,
-            budgets,
-            movement: LedgerMovement::Reserved,
-            amounts,
-        },
-    )
+    movement(deciding, LedgerEntry { reservation, budgets, movement: LedgerMovement::Reserved, amounts })
 }
 
 /// Records a movement of the ledger.
 pub(crate) fn movement(deciding: &mut Deciding<'_>, entry: LedgerEntry) -> Result<(), Fault> {
-    let id = crate::derived_id(
-        &format!("ledger.{}", entry.movement),
-        entry.reservation.as_str().replace(' ', "_").as_str(),
-    );
-    deciding
-        .batch
-        .push(&id, Entry::Ledger(entry), vec![streams::ledger()], Vec::new())?;
+    let id =
+        crate::derived_id(&format!("ledger.{}", entry.movement), entry.reservation.as_str().replace(' ', "_").as_str());
+    deciding.batch.push(&id, Entry::Ledger(entry), vec![streams::ledger()], Vec::new())?;
     Ok(())
 }
 
@@ -406,10 +342,7 @@ pub fn draft_result(
         .works
         .get(work_id)
         .ok_or_else(|| Fault::new(Code::UnresolvedRef, "no such work was issued").within(work_id))?;
-    let producer = closer_contracts::refs::ActorRef {
-        actor_id: participant.clone(),
-        role: ProducerRole::Participant,
-    };
+    let producer = closer_contracts::refs::ActorRef { actor_id: participant.clone(), role: ProducerRole::Participant };
     services::write(
         view,
         PayloadId::new(crate::derived_id("pl.result", work_id.as_str())),
@@ -432,26 +365,15 @@ pub(crate) fn answer(
     if !denials.is_empty() {
         return deciding.refuse(payload.id().into(), Some(payload.content_digest()), denials);
     }
-    let mut propositions: Vec<_> = result
-        .assessments
-        .iter()
-        .map(|relation| streams::proposition(&relation.proposition_id))
-        .collect();
-    propositions.extend(
-        result
-            .claims
-            .iter()
-            .map(|claim| streams::proposition(&claim.proposition.proposition_id)),
-    );
+    let mut propositions: Vec<_> =
+        result.assessments.iter().map(|relation| streams::proposition(&relation.proposition_id)).collect();
+    propositions.extend(result.claims.iter().map(|claim| streams::proposition(&claim.proposition.proposition_id)));
     let reference = record_payload(deciding, payload, auth, propositions, Vec::new())?;
     let settled = LedgerEntry {
         reservation: Key::new(result.work_id.as_str()),
         budgets: Vec::new(),
         movement: LedgerMovement::Settled,
-        amounts: Amounts {
-            calls: Some(1),
-            ..Amounts::default()
-        },
+        amounts: Amounts { calls: Some(1), ..Amounts::default() },
     };
     movement(deciding, settled)?;
     Ok(Reply::Recorded(vec![reference]))
@@ -473,22 +395,14 @@ fn objections(deciding: &Deciding<'_>, result: &WorkResult, payload: &Payload) -
         );
     }
     let cited = result.assessments.iter().map(|relation| &relation.evidence_id);
-    for evidence_id in cited.chain(
-        result
-            .objections
-            .iter()
-            .flat_map(|objection| objection.evidence_ids.iter()),
-    ) {
+    for evidence_id in cited.chain(result.objections.iter().flat_map(|objection| objection.evidence_ids.iter())) {
         if branch!("work.unknown_evidence_cited", !view.evidence.contains_key(evidence_id)) {
             let reason = "the answer cites evidence that is not on record";
             denials.push(Denial::new(Code::UnresolvedRef, CheckKind::Resolution, reason).of(evidence_id));
         }
     }
     for proposal in &result.action_proposals {
-        let known = view
-            .state
-            .operation(&OperationId::new(proposal.operation.as_str()))
-            .is_some();
+        let known = view.state.operation(&OperationId::new(proposal.operation.as_str())).is_some();
         if branch!("work.proposal_outside_vocabulary", !known) {
             let reason = "the proposed operation is not in the vocabulary";
             denials

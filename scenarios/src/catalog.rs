@@ -88,17 +88,12 @@ impl Scenario {
         for line in &self.then {
             expect::check(&cast, line)?;
         }
-        transcript(&cast.space).map_err(|source| Failed::Broken {
-            line: "transcript".to_owned(),
-            source,
-        })
+        transcript(&cast.space).map_err(|source| Failed::Broken { line: "transcript".to_owned(), source })
     }
 
     /// Whether it demands that something permitted really happens.
     fn succeeds(&self) -> bool {
-        self.then
-            .iter()
-            .any(|line| line.starts_with("effects ") && line != "effects 0")
+        self.then.iter().any(|line| line.starts_with("effects ") && line != "effects 0")
     }
 
     /// Whether it demands that something is refused.

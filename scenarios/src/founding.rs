@@ -44,18 +44,11 @@ pub fn scope() -> Scope {
 /// The service's plan, which `plan.change` changes.
 #[must_use]
 pub fn plan_target() -> Target {
-    Target {
-        r#type: "plan".into(),
-        account: "account-1".into(),
-        address: "service-a".into(),
-    }
+    Target { r#type: "plan".into(), account: "account-1".into(), address: "service-a".into() }
 }
 
 fn version(id: &str) -> VersionedRef {
-    VersionedRef {
-        id: id.into(),
-        version: 1,
-    }
+    VersionedRef { id: id.into(), version: 1 }
 }
 
 /// A registered operation of one parameter `plan`.
@@ -69,11 +62,7 @@ pub fn operation(id: &str, effect_class: EffectClass, repeat_safety: RepeatSafet
         text: Text::new(format!("Carries out {id}.")),
         capability: id.into(),
         effect_class,
-        parameters: vec![ParameterRule {
-            name: "plan".into(),
-            r#type: ParameterType::Text,
-            optional: false,
-        }],
+        parameters: vec![ParameterRule { name: "plan".into(), r#type: ParameterType::Text, optional: false }],
         identifying_parameters: vec!["plan".into()],
         target_type: "plan".into(),
         readback_method: version("plan.read"),
@@ -136,10 +125,7 @@ pub fn grant(id: &str, operation: &str, plans: &[&str]) -> Grant {
         resource_bounds: Amounts::default(),
         expiry: instant("2026-12-31T00:00:00Z"),
         delegability: Delegability::None,
-        revocation: Revocation {
-            may_revoke: vec!["user".into()],
-            revoked_by: None,
-        },
+        revocation: Revocation { may_revoke: vec!["user".into()], revoked_by: None },
     }
 }
 
@@ -148,10 +134,7 @@ pub fn grant(id: &str, operation: &str, plans: &[&str]) -> Grant {
 pub fn issuer() -> AuthenticatedIssuer {
     AuthenticatedIssuer {
         identity: "user".into(),
-        auth_ref: ArtifactRef {
-            id: ArtifactId::from("auth-founding"),
-            digest: Digest::of(b"founding"),
-        },
+        auth_ref: ArtifactRef { id: ArtifactId::from("auth-founding"), digest: Digest::of(b"founding") },
     }
 }
 
@@ -161,18 +144,12 @@ pub fn declaration() -> Declaration {
     Declaration {
         declaration_id: "declaration-1".into(),
         authenticated_issuer: issuer(),
-        goal: DeclaredGoal {
-            goal_id: "goal-1".into(),
-            text: "A cheaper plan that keeps the export.".into(),
-        },
+        goal: DeclaredGoal { goal_id: "goal-1".into(), text: "A cheaper plan that keeps the export.".into() },
         scope: scope(),
         constraints: Vec::new(),
         success_criteria: vec!["The plan is changed and read back.".into()],
         existing_grants: Vec::new(),
-        effective_period: EffectivePeriod {
-            from: instant("2025-12-31T00:00:00Z"),
-            to: None,
-        },
+        effective_period: EffectivePeriod { from: instant("2025-12-31T00:00:00Z"), to: None },
     }
 }
 
@@ -185,9 +162,7 @@ pub fn obligation(id: &str, entity: &str) -> (Obligation, Vec<Reentry>) {
     let reentry = Reentry {
         reentry_id: format!("reentry-{id}").into(),
         obligation_id: id.into(),
-        predicate: TypedPredicate::TimeReached(TimeReached {
-            at: instant("2026-12-31T00:00:00Z"),
-        }),
+        predicate: TypedPredicate::TimeReached(TimeReached { at: instant("2026-12-31T00:00:00Z") }),
         event_sources: Vec::new(),
         eligible_work: vec!["investigation".into()],
         resource_posture: Amounts::default(),
@@ -199,15 +174,9 @@ pub fn obligation(id: &str, entity: &str) -> (Obligation, Vec<Reentry>) {
     };
     let obligation = Obligation {
         obligation_id: id.into(),
-        origin: Origin::Declaration(ArtifactRef {
-            id: ArtifactId::new(declaration.declaration_id.as_str()),
-            digest,
-        }),
+        origin: Origin::Declaration(ArtifactRef { id: ArtifactId::new(declaration.declaration_id.as_str()), digest }),
         scope: scope(),
-        gap: Gap {
-            text: "Is the plan changed?".into(),
-            propositions: vec![proposition.clone().into()],
-        },
+        gap: Gap { text: "Is the plan changed?".into(), propositions: vec![proposition.clone().into()] },
         resolution_conditions: vec![Condition {
             id: format!("condition-{id}").into(),
             proposition: proposition.into(),
@@ -242,9 +211,7 @@ impl Default for Deployment {
             version: 1,
             user: "user".into(),
             scope: scope(),
-            answers: (1..=10)
-                .map(|number| (Key::new(format!("q{number}")), Text::from("Answered.")))
-                .collect(),
+            answers: (1..=10).map(|number| (Key::new(format!("q{number}")), Text::from("Answered."))).collect(),
             mechanisms: vec![Mechanism::Session],
             signing_policy: Default::default(),
             restrictive_events: Vec::new(),
@@ -263,21 +230,10 @@ impl Default for Deployment {
             standing: Standing::Current,
         };
         let policy = |id: &str, body| {
-            Item::Policy(Policy {
-                policy_id: id.into(),
-                version: 1,
-                body,
-                standing: Standing::Current,
-            })
+            Item::Policy(Policy { policy_id: id.into(), version: 1, body, standing: Standing::Current })
         };
-        let rule = |id: &str, body| {
-            Item::Rule(Rule {
-                rule_id: id.into(),
-                version: 1,
-                body,
-                standing: Standing::Current,
-            })
-        };
+        let rule =
+            |id: &str, body| Item::Rule(Rule { rule_id: id.into(), version: 1, body, standing: Standing::Current });
         let source = |id: &str, emitters: &[&str]| {
             Item::Source(Source {
                 source_id: id.into(),
@@ -289,27 +245,13 @@ impl Default for Deployment {
         };
         let items = vec![
             Item::Identity(identity("user", IdentityKind::User, &[ProducerRole::User], &[])),
-            Item::Identity(identity(
-                "worker",
-                IdentityKind::Producer,
-                &[ProducerRole::Participant],
-                &["plan.change"],
-            )),
-            Item::Identity(identity(
-                "observer-1",
-                IdentityKind::Producer,
-                &[ProducerRole::Observer],
-                &[],
-            )),
+            Item::Identity(identity("worker", IdentityKind::Producer, &[ProducerRole::Participant], &["plan.change"])),
+            Item::Identity(identity("observer-1", IdentityKind::Producer, &[ProducerRole::Observer], &[])),
             Item::Identity(identity("issuer-1", IdentityKind::Issuer, &[ProducerRole::Issuer], &[])),
             Item::Identity(identity("provider", IdentityKind::Endpoint, &[], &[])),
             source("feed", &["observer-1"]),
             source("service-a", &["closer.observer", "observer-1"]),
-            Item::Operation(operation(
-                "plan.change",
-                EffectClass::ExternalReversible,
-                RepeatSafety::RepeatSafe,
-            )),
+            Item::Operation(operation("plan.change", EffectClass::ExternalReversible, RepeatSafety::RepeatSafe)),
             Item::ReadbackMethod(ReadbackMethod {
                 method: "plan.read".into(),
                 version: 1,
@@ -319,12 +261,7 @@ impl Default for Deployment {
                 standing: Standing::Current,
             }),
             Item::Grant(grant("grant-1", "plan.change", &["basic", "small"])),
-            rule(
-                "rule.matching",
-                RuleBody::Matching {
-                    facets: vec![Facet::Entity, Facet::Scope, Facet::ChangeKind],
-                },
-            ),
+            rule("rule.matching", RuleBody::Matching { facets: vec![Facet::Entity, Facet::Scope, Facet::ChangeKind] }),
             rule(
                 "rule.sufficiency",
                 RuleBody::Sufficiency {
@@ -334,32 +271,10 @@ impl Default for Deployment {
                     observation_types: Vec::new(),
                 },
             ),
-            policy(
-                "policy.refresh",
-                PolicyBody::Refresh {
-                    rearm: false,
-                    after_ms: None,
-                },
-            ),
-            policy(
-                "policy.expiry",
-                PolicyBody::Expiry {
-                    replace_for_ms: None,
-                    review_within_ms: 3_600_000,
-                },
-            ),
-            policy(
-                "policy.deadline",
-                PolicyBody::Deadline {
-                    escalate_to: ActorId::from("user"),
-                },
-            ),
-            policy(
-                "policy.escalation",
-                PolicyBody::Escalation {
-                    escalate_to: ActorId::from("user"),
-                },
-            ),
+            policy("policy.refresh", PolicyBody::Refresh { rearm: false, after_ms: None }),
+            policy("policy.expiry", PolicyBody::Expiry { replace_for_ms: None, review_within_ms: 3_600_000 }),
+            policy("policy.deadline", PolicyBody::Deadline { escalate_to: ActorId::from("user") }),
+            policy("policy.escalation", PolicyBody::Escalation { escalate_to: ActorId::from("user") }),
             Item::Appointment(Appointment {
                 issuer: "issuer-1".into(),
                 operations: Vec::new(),
@@ -396,9 +311,7 @@ impl Deployment {
     /// Adds an item, in place of the one with its id.
     #[must_use]
     pub fn with(mut self, item: Item) -> Self {
-        self.founding
-            .items
-            .retain(|known| known.kind() != item.kind() || known.id() != item.id());
+        self.founding.items.retain(|known| known.kind() != item.kind() || known.id() != item.id());
         self.founding.items.push(item);
         self
     }
@@ -406,9 +319,7 @@ impl Deployment {
     /// Adds an obligation.
     #[must_use]
     pub fn with_obligation(mut self, id: &str, entity: &str) -> Self {
-        self.founding
-            .obligations
-            .retain(|(obligation, _)| obligation.obligation_id != ObligationId::from(id));
+        self.founding.obligations.retain(|(obligation, _)| obligation.obligation_id != ObligationId::from(id));
         self.founding.obligations.push(obligation(id, entity));
         self
     }

@@ -34,18 +34,12 @@ impl MemoryLog {
                 Guard::Head { stream, expected } => {
                     let actual = self.head(stream);
                     if actual.map(|head| head.link) != *expected {
-                        return Err(Conflict::Head {
-                            stream: stream.clone(),
-                            actual,
-                        });
+                        return Err(Conflict::Head { stream: stream.clone(), actual });
                     }
                 }
                 Guard::Claim { key, allowed } => {
                     if let Some(actual) = self.claim(key).filter(|actual| Some(*actual) != *allowed) {
-                        return Err(Conflict::Claim {
-                            key: key.clone(),
-                            actual,
-                        });
+                        return Err(Conflict::Claim { key: key.clone(), actual });
                     }
                 }
             }
@@ -55,10 +49,7 @@ impl MemoryLog {
             for link in &record.links {
                 let actual = next.0.get(&link.stream).copied();
                 if actual.map(|head| head.link) != link.previous {
-                    return Err(Conflict::Head {
-                        stream: link.stream.clone(),
-                        actual,
-                    });
+                    return Err(Conflict::Head { stream: link.stream.clone(), actual });
                 }
                 next.0.insert(link.stream.clone(), link.head(digest));
             }

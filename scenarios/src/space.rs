@@ -124,10 +124,7 @@ impl Space {
     /// The moment now.
     #[must_use]
     pub fn moment(&self) -> Moment {
-        Moment {
-            now: self.now.clone(),
-            clock: self.clock,
-        }
+        Moment { now: self.now.clone(), clock: self.clock }
     }
 
     /// The view.
@@ -153,10 +150,7 @@ impl Space {
     /// # Errors
     /// A record that this version cannot read.
     pub fn entries(&self) -> Result<Vec<(String, Entry)>, Broken> {
-        self.records()
-            .iter()
-            .map(|record| Ok((record.id.clone(), Entry::read(record)?)))
-            .collect()
+        self.records().iter().map(|record| Ok((record.id.clone(), Entry::read(record)?))).collect()
     }
 
     /// Moves the clock and lets what is due happen.
@@ -199,44 +193,21 @@ impl Space {
         let effects = std::mem::take(&mut self.effects);
         let mut performed = Vec::new();
         for effect in effects {
-            let Effect::Perform {
-                admission,
-                order,
-                restriction_cursor,
-            } = effect
-            else {
+            let Effect::Perform { admission, order, restriction_cursor } = effect else {
                 self.effects.push(effect);
                 continue;
             };
-            let appended = Appended {
-                epoch: Epoch(1),
-                first: Cursor(1),
-                last: Cursor(1),
-            };
-            let permit = release(
-                admission,
-                Durable {
-                    record: appended.last,
-                    epoch: appended.epoch,
-                    restriction_cursor,
-                },
-            );
+            let appended = Appended { epoch: Epoch(1), first: Cursor(1), last: Cursor(1) };
+            let permit =
+                release(admission, Durable { record: appended.last, epoch: appended.epoch, restriction_cursor });
             let attempt_id = permit.attempt_id().clone();
-            let last = LastCheck {
-                now: &self.now,
-                restriction_cursor: self.view().restrictions_decided,
-                epoch: Epoch(1),
-            };
+            let last =
+                LastCheck { now: &self.now, restriction_cursor: self.view().restrictions_decided, epoch: Epoch(1) };
             let answer = match permit.check(last) {
                 Ok(_permit) => self.world.perform(&order.action, &self.now),
-                Err(not_sent) => Performed::NotSent {
-                    reason: not_sent.as_str().into(),
-                },
+                Err(not_sent) => Performed::NotSent { reason: not_sent.as_str().into() },
             };
-            performed.push(Input::Performed {
-                attempt_id,
-                performed: answer,
-            });
+            performed.push(Input::Performed { attempt_id, performed: answer });
         }
         for input in performed {
             self.submit(input)?;
@@ -252,10 +223,7 @@ impl Space {
         self.effects.clear();
         self.refused.clear();
         self.sequence = Sequence::new(self.replay()?);
-        self.submit(Input::Recover {
-            running: std::collections::BTreeSet::new(),
-        })
-        .map(|_| ())
+        self.submit(Input::Recover { running: std::collections::BTreeSet::new() }).map(|_| ())
     }
 
     /// The ownership service moves an obligation to another owner under the next epoch, and its record is followed.
@@ -288,11 +256,7 @@ impl Space {
             body_digest: Digest::of(&body),
             body: Some(body.into()),
         };
-        let append = FencedAppend {
-            lane: Lane::Ordinary,
-            guards: Vec::new(),
-            records: vec![record],
-        };
+        let append = FencedAppend { lane: Lane::Ordinary, guards: Vec::new(), records: vec![record] };
         self.log.append(append).map_err(Broken::Conflict)?;
         self.sequence = Sequence::new(self.replay()?);
         Ok(epoch)
@@ -331,18 +295,9 @@ impl Space {
             }
         }
         let mechanisms = [Mechanism::Session];
-        let accepted = Accepted {
-            mechanisms: &mechanisms,
-            sessions: &self.sessions,
-        };
+        let accepted = Accepted { mechanisms: &mechanisms, sessions: &self.sessions };
         let credential = self.handles.get(&actor).map_or(Credential::None, Credential::Session);
-        authenticate(
-            accepted,
-            self.sequence.view().state.identity(&actor),
-            subject,
-            credential,
-            &self.now,
-        )
+        authenticate(accepted, self.sequence.view().state.identity(&actor), subject, credential, &self.now)
     }
 
     /// Authenticates and submits a payload.
@@ -361,11 +316,7 @@ impl Space {
     pub fn submission(&mut self, payload: Payload) -> Result<Submission<Payload>, Broken> {
         let auth = self.authenticate(&Subject::payload(&payload))?;
         let producer = payload.envelope().producer.clone();
-        Ok(Submission {
-            content: Arc::new(payload),
-            producer,
-            auth,
-        })
+        Ok(Submission { content: Arc::new(payload), producer, auth })
     }
 
     /// Authenticates and submits an artifact.
@@ -388,11 +339,7 @@ impl Space {
             role: Some(producer.role),
         };
         let auth = self.authenticate(&subject)?;
-        self.submit(Input::Artifact(Submission {
-            content: Arc::new(body),
-            producer,
-            auth,
-        }))
+        self.submit(Input::Artifact(Submission { content: Arc::new(body), producer, auth }))
     }
 
     /// The codes of every refusal on record, in order.
@@ -403,13 +350,7 @@ impl Space {
         let entries = self.entries()?;
         Ok(entries
             .into_iter()
-            .filter_map(|(_, entry)| {
-                if let Entry::Refusal(refusal) = entry {
-                    Some(refusal.code)
-                } else {
-                    None
-                }
-            })
+            .filter_map(|(_, entry)| if let Entry::Refusal(refusal) = entry { Some(refusal.code) } else { None })
             .collect())
     }
 

@@ -72,16 +72,8 @@ pub fn relation(view: &View, proposition: &str, evidence: &EvidenceId, relation:
 pub fn proposes(plan: impl Into<String>) -> Answer {
     let plan = plan.into();
     Box::new(move |work, _| {
-        let proposition = work
-            .question
-            .subject_refs
-            .first()
-            .map_or("p", |id| id.as_str())
-            .to_owned();
-        WorkResult {
-            action_proposals: vec![proposal(&proposition, &plan)],
-            ..nothing(work)
-        }
+        let proposition = work.question.subject_refs.first().map_or("p", |id| id.as_str()).to_owned();
+        WorkResult { action_proposals: vec![proposal(&proposition, &plan)], ..nothing(work) }
     })
 }
 
@@ -90,22 +82,9 @@ pub fn proposes(plan: impl Into<String>) -> Answer {
 pub fn proposes_on_evidence(plan: impl Into<String>) -> Answer {
     let plan = plan.into();
     Box::new(move |work, view| {
-        let proposition = work
-            .question
-            .subject_refs
-            .first()
-            .map_or("p", |id| id.as_str())
-            .to_owned();
-        let assessments = view
-            .evidence
-            .keys()
-            .map(|id| relation(view, &proposition, id, Relation::Supports))
-            .collect();
-        WorkResult {
-            action_proposals: vec![proposal(&proposition, &plan)],
-            assessments,
-            ..nothing(work)
-        }
+        let proposition = work.question.subject_refs.first().map_or("p", |id| id.as_str()).to_owned();
+        let assessments = view.evidence.keys().map(|id| relation(view, &proposition, id, Relation::Supports)).collect();
+        WorkResult { action_proposals: vec![proposal(&proposition, &plan)], assessments, ..nothing(work) }
     })
 }
 
@@ -113,21 +92,9 @@ pub fn proposes_on_evidence(plan: impl Into<String>) -> Answer {
 #[must_use]
 pub fn relates(how: Relation) -> Answer {
     Box::new(move |work, view| {
-        let proposition = work
-            .question
-            .subject_refs
-            .first()
-            .map_or("p", |id| id.as_str())
-            .to_owned();
-        let assessments = view
-            .evidence
-            .keys()
-            .map(|id| relation(view, &proposition, id, how))
-            .collect();
-        WorkResult {
-            assessments,
-            ..nothing(work)
-        }
+        let proposition = work.question.subject_refs.first().map_or("p", |id| id.as_str()).to_owned();
+        let assessments = view.evidence.keys().map(|id| relation(view, &proposition, id, how)).collect();
+        WorkResult { assessments, ..nothing(work) }
     })
 }
 
@@ -148,20 +115,8 @@ pub fn misquotes() -> Answer {
 #[must_use]
 pub fn leaves_open(need: Need) -> Answer {
     Box::new(move |work, _| {
-        let subject = work
-            .question
-            .subject_refs
-            .first()
-            .cloned()
-            .unwrap_or_else(|| "p".into());
-        let open = Unresolved {
-            subject,
-            need,
-            text: "Is a slower service acceptable?".into(),
-        };
-        WorkResult {
-            unresolved: vec![open],
-            ..nothing(work)
-        }
+        let subject = work.question.subject_refs.first().cloned().unwrap_or_else(|| "p".into());
+        let open = Unresolved { subject, need, text: "Is a slower service acceptable?".into() };
+        WorkResult { unresolved: vec![open], ..nothing(work) }
     })
 }

@@ -59,10 +59,7 @@ impl Default for World {
 impl World {
     /// Sets a field of a target, as somebody else would.
     pub fn set(&mut self, target: &Target, field: &str, value: impl Into<Value>) {
-        self.targets
-            .entry(target.clone())
-            .or_default()
-            .insert(field.to_owned(), value.into());
+        self.targets.entry(target.clone()).or_default().insert(field.to_owned(), value.into());
     }
 
     /// The field of a target.
@@ -78,10 +75,7 @@ impl World {
     }
 
     fn apply(&mut self, action: &Action) {
-        self.before.insert(
-            action.target.clone(),
-            self.targets.get(&action.target).cloned().unwrap_or_default(),
-        );
+        self.before.insert(action.target.clone(), self.targets.get(&action.target).cloned().unwrap_or_default());
         let fields = self.targets.entry(action.target.clone()).or_default();
         for (name, value) in &action.parameters {
             fields.insert(name.to_string(), value.0.clone());
@@ -96,10 +90,8 @@ impl World {
             responded_at: now.clone(),
             response: Plain(Value::String("done".into())),
         };
-        let unknown = |now: &Timestamp| Performed::Unknown {
-            sent_at: now.clone(),
-            reason: Text::from("the answer was lost"),
-        };
+        let unknown =
+            |now: &Timestamp| Performed::Unknown { sent_at: now.clone(), reason: Text::from("the answer was lost") };
         match self.effect_mode {
             Mode::AppliedUnanswered => {
                 self.apply(action);
@@ -107,9 +99,7 @@ impl World {
             }
             Mode::LostUnanswered => unknown(now),
             Mode::AnsweredNotApplied => responded(now),
-            Mode::NotSent => Performed::NotSent {
-                reason: Text::from("the connection was refused"),
-            },
+            Mode::NotSent => Performed::NotSent { reason: Text::from("the connection was refused") },
             Mode::Normal | Mode::Stale | Mode::WrongAccount | Mode::Unavailable => {
                 self.apply(action);
                 responded(now)

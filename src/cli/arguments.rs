@@ -27,13 +27,7 @@ Exit codes: 0 done, 1 failed, 2 wrong call, 3 refused, 4 not found, 5 corruption
 )]
 pub(super) struct Arguments {
     /// The deployment's folder, with its closer.toml.
-    #[arg(
-        short = 'C',
-        long = "deployment",
-        global = true,
-        default_value = ".",
-        value_name = "DIR"
-    )]
+    #[arg(short = 'C', long = "deployment", global = true, default_value = ".", value_name = "DIR")]
     pub(super) directory: PathBuf,
     /// Answer in JSON, one value on stdout.
     #[arg(long, global = true)]
@@ -339,21 +333,13 @@ impl Verb {
     pub(super) fn request(self) -> Result<Request, String> {
         Ok(match self {
             Self::Obligation(Obligation::List { all }) => Request::ObligationList { all },
-            Self::Obligation(Obligation::Show { id }) => Request::ObligationShow {
-                obligation_id: id.into(),
-            },
-            Self::Obligation(Obligation::Trace { id }) => Request::ObligationTrace {
-                obligation_id: id.into(),
-            },
-            Self::Obligation(Obligation::Why { id }) => Request::ObligationWhy {
-                obligation_id: id.into(),
-            },
-            Self::Reentry(Reentry::List { obligation }) => Request::ReentryList {
-                obligation_id: obligation.map(Into::into),
-            },
-            Self::Reentry(Reentry::Register { file }) => Request::ReentryRegister {
-                reentry: value_of(&file)?,
-            },
+            Self::Obligation(Obligation::Show { id }) => Request::ObligationShow { obligation_id: id.into() },
+            Self::Obligation(Obligation::Trace { id }) => Request::ObligationTrace { obligation_id: id.into() },
+            Self::Obligation(Obligation::Why { id }) => Request::ObligationWhy { obligation_id: id.into() },
+            Self::Reentry(Reentry::List { obligation }) => {
+                Request::ReentryList { obligation_id: obligation.map(Into::into) }
+            }
+            Self::Reentry(Reentry::Register { file }) => Request::ReentryRegister { reentry: value_of(&file)? },
             Self::Reentry(Reentry::Test { file, json_text }) => Request::ReentryTest {
                 predicate: match (file, json_text) {
                     (Some(file), _) => value_of(&file)?,
@@ -363,10 +349,7 @@ impl Verb {
             },
             Self::Bench(Bench::List { all }) => Request::BenchList { all },
             Self::Bench(Bench::Show { id }) => Request::BenchShow { decision_id: id.into() },
-            Self::Bench(Bench::Decide { id, option }) => Request::BenchDecide {
-                decision_id: id.into(),
-                option,
-            },
+            Self::Bench(Bench::Decide { id, option }) => Request::BenchDecide { decision_id: id.into(), option },
             Self::Event(event) => event.request()?,
             Self::Restrict(restrict) => Request::Restrict(restrict.draft()),
             Self::Receipt(Receipt::Show { receipt }) => Request::ReceiptShow { receipt },
@@ -374,24 +357,15 @@ impl Verb {
             Self::Rebuild => Request::Rebuild,
             Self::Backup { destination } => {
                 let absolute = std::path::absolute(&destination).map_err(|error| error.to_string())?;
-                Request::Backup {
-                    destination: absolute.to_string_lossy().into_owned(),
-                }
+                Request::Backup { destination: absolute.to_string_lossy().into_owned() }
             }
             Self::Keys(Keys::List) => Request::KeysList,
-            Self::Keys(Keys::Rotate {
-                whose,
-                public_key,
-                scopes,
-            }) => Request::KeysRotate {
-                identity: whose,
-                public_key,
-                signing_scope: scopes,
-            },
-            Self::Keys(Keys::Revoke { key_id, compromised }) => Request::KeysRevoke {
-                key_id: key_id.into(),
-                compromised,
-            },
+            Self::Keys(Keys::Rotate { whose, public_key, scopes }) => {
+                Request::KeysRotate { identity: whose, public_key, signing_scope: scopes }
+            }
+            Self::Keys(Keys::Revoke { key_id, compromised }) => {
+                Request::KeysRevoke { key_id: key_id.into(), compromised }
+            }
             Self::Init { .. }
             | Self::Run(_)
             | Self::Restore { .. }
@@ -404,16 +378,7 @@ impl Verb {
 
 impl Event {
     fn request(self) -> Result<Request, String> {
-        let Self::Send {
-            source,
-            entity,
-            change,
-            evidence,
-            key,
-            file,
-            key_id,
-            signature,
-        } = self;
+        let Self::Send { source, entity, change, evidence, key, file, key_id, signature } = self;
         if let Some(file) = file {
             // A text file ends with a line break; canonical JSON does not.
             let payload = text_of(&file)?.trim_end_matches('\n').to_owned();
@@ -440,11 +405,9 @@ impl Restrict {
     fn draft(self) -> RestrictDraft {
         let mut words = self.target.into_iter();
         let targets = match (words.next(), words.next(), words.next()) {
-            (Some(r#type), Some(account), Some(address)) => Some(TargetPattern {
-                r#type: r#type.into(),
-                account: account.into(),
-                address: address.into(),
-            }),
+            (Some(r#type), Some(account), Some(address)) => {
+                Some(TargetPattern { r#type: r#type.into(), account: account.into(), address: address.into() })
+            }
             _ => None,
         };
         RestrictDraft {

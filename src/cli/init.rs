@@ -38,13 +38,6 @@ pub(super) fn restore(backup: &Path, destination: &Path, talk: Talk) -> Result<E
     let manifest = closer_store::restore(backup, destination, &mut |bytes| copying.set_position(bytes))?;
     copying.finish_and_clear();
     let bytes: u64 = manifest.files.iter().map(|file| file.bytes).sum();
-    let text = format!(
-        "{} files, {bytes} bytes in {}",
-        manifest.files.len(),
-        destination.display()
-    );
-    Ok(talk.tell(&Answer::done(
-        json!({ "destination": destination, "manifest": manifest }),
-        vec![text],
-    )))
+    let text = format!("{} files, {bytes} bytes in {}", manifest.files.len(), destination.display());
+    Ok(talk.tell(&Answer::done(json!({ "destination": destination, "manifest": manifest }), vec![text])))
 }

@@ -17,10 +17,7 @@ fn broken(error: &KeyError) -> Error {
 pub(super) fn new(file: &Path, talk: Talk) -> Result<Exit, Error> {
     let key = SigningKeyFile::generate(file).map_err(|error| broken(&error))?;
     let (public_key, key_id) = (key.public_key(), key.key_id());
-    talk.say(&format!(
-        "the secret is in {}; whoever can read it can sign",
-        file.display()
-    ));
+    talk.say(&format!("the secret is in {}; whoever can read it can sign", file.display()));
     let data = json!({ "public_key": public_key, "key_id": key_id, "file": file });
     Ok(talk.tell(&Answer::done(data, vec![public_key.to_string(), key_id.to_string()])))
 }
@@ -30,14 +27,7 @@ pub(super) fn sign(file: &Path, payload: &Path, talk: Talk) -> Result<Exit, Erro
     let text = text_of(payload).map_err(Error::World)?;
     let payload = Payload::read(text.trim_end_matches('\n').as_bytes())?;
     let envelope = payload.envelope();
-    let signature = key.sign(
-        envelope.content_digest,
-        envelope.r#type.into(),
-        &envelope.producer.actor_id,
-    )?;
+    let signature = key.sign(envelope.content_digest, envelope.r#type.into(), &envelope.producer.actor_id)?;
     let data = json!({ "key_id": key.key_id(), "signature": signature });
-    Ok(talk.tell(&Answer::done(
-        data,
-        vec![key.key_id().to_string(), signature.to_string()],
-    )))
+    Ok(talk.tell(&Answer::done(data, vec![key.key_id().to_string(), signature.to_string()])))
 }

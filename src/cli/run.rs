@@ -59,11 +59,7 @@ async fn stopped() -> std::io::Result<()> {
 
 fn waiting(view: &View) -> Vec<DecisionId> {
     let waits = |status: PacketStatus| matches!(status, PacketStatus::Open | PacketStatus::Overdue);
-    view.packets
-        .iter()
-        .filter(|(_, packet)| waits(packet.status))
-        .map(|(id, _)| id.clone())
-        .collect()
+    view.packets.iter().filter(|(_, packet)| waits(packet.status)).map(|(id, _)| id.clone()).collect()
 }
 
 /// Answers what is asked, as far as it may, until the run is over.
@@ -88,19 +84,10 @@ async fn attend(live: &Live, arguments: &Run, until: Until, talk: Talk) -> Resul
 }
 
 async fn answer(live: &Live, view: &View, decision_id: DecisionId, option: &str, talk: Talk) -> Result<(), Error> {
-    let question = view
-        .packets
-        .get(&decision_id)
-        .map(|packet| packet.packet.body.question.clone());
-    talk.say(&format!(
-        "asked: {}",
-        question.as_ref().map_or("", |question| question.as_str())
-    ));
+    let question = view.packets.get(&decision_id).map(|packet| packet.packet.body.question.clone());
+    talk.say(&format!("asked: {}", question.as_ref().map_or("", |question| question.as_str())));
     let identity = request::default_identity(view);
-    let request = Request::BenchDecide {
-        decision_id,
-        option: option.to_owned(),
-    };
+    let request = Request::BenchDecide { decision_id, option: option.to_owned() };
     let answer = request::answer(&**live.space(), &identity, request).await?;
     match answer.outcome {
         Outcome::Done => talk.say(&format!("answered: {option}")),
@@ -113,42 +100,25 @@ async fn answer(live: &Live, view: &View, decision_id: DecisionId, option: &str,
 
 /// Tells how it stands at the end: the traces as data, what is asked as talk.
 fn tell(view: &View, arguments: &Run, directory: &Path, talk: Talk) -> Exit {
-    let obligations = view.state.items(ItemKind::Obligation).filter_map(|accepted| {
-        if let Item::Obligation(obligation) = &accepted.item {
-            Some(obligation)
-        } else {
-            None
-        }
-    });
+    let obligations = view
+        .state
+        .items(ItemKind::Obligation)
+        .filter_map(|accepted| if let Item::Obligation(obligation) = &accepted.item { Some(obligation) } else { None });
     let (mut told, mut open) = (Vec::new(), 0_usize);
     for obligation in obligations {
         open += usize::from(obligation.status.is_open());
-        told.push(tell_one(
-            view,
-            &obligation.obligation_id,
-            &obligation.status.to_string(),
-            arguments,
-            talk,
-        ));
+        told.push(tell_one(view, &obligation.obligation_id, &obligation.status.to_string(), arguments, talk));
     }
     let asked = waiting(view);
     if talk.json {
         talk.put(&json!({ "state": view.state.reference(), "obligations": told, "waiting": asked }).to_string());
     }
     for decision_id in &asked {
-        let question = view
-            .packets
-            .get(decision_id)
-            .map(|packet| packet.packet.body.question.clone());
-        talk.say(&format!(
-            "The Bench: {}",
-            question.as_ref().map_or("", |question| question.as_str())
-        ));
+        let question = view.packets.get(decision_id).map(|packet| packet.packet.body.question.clone());
+        talk.say(&format!("The Bench: {}", question.as_ref().map_or("", |question| question.as_str())));
         let place = directory.display();
         talk.say(&format!("  look:   closer -C {place} bench show {decision_id}"));
-        talk.say(&format!(
-            "  answer: closer -C {place} bench decide {decision_id} allow    (or: refuse, investigate)"
-        ));
+        talk.say(&format!("  answer: closer -C {place} bench decide {decision_id} allow    (or: refuse, investigate)"));
         talk.say(&format!("  then:   closer run {place}"));
     }
     match (asked.is_empty(), open) {

@@ -89,11 +89,8 @@ pub(super) async fn ask(
 ) -> Result<Exit, Error> {
     let store = Deployment::store_of(directory)?;
     if !is_founded(&store) {
-        let text = format!(
-            "there is no space in {} yet; begin with: closer init {}",
-            store.display(),
-            directory.display()
-        );
+        let text =
+            format!("there is no space in {} yet; begin with: closer init {}", store.display(), directory.display());
         return Ok(talk.tell(&Answer::absent(text)));
     }
     let answer = match at_rest(&store, identity.clone(), request.clone()).await {
@@ -114,9 +111,7 @@ async fn at_rest(store: &Path, identity: Option<ActorId>, request: Request) -> R
     if matches!(request, Request::Verify) {
         let log = Log::open(store, None)?;
         let bar = progress::bar("segments");
-        let answer = request::verify(&log, None, &mut |at| {
-            progress::advance(&bar, at.segments, at.segments_total)
-        })?;
+        let answer = request::verify(&log, None, &mut |at| progress::advance(&bar, at.segments, at.segments_total))?;
         bar.finish_and_clear();
         return Ok(answer);
     }

@@ -40,11 +40,7 @@ fn versioned(table: &mut Map<String, Value>, member: &str) {
 }
 
 fn bounds(table: &mut Map<String, Value>, list: &str) {
-    fill_each(
-        table,
-        list,
-        &json!({ "at_least": null, "at_most": null, "one_of": null }),
-    );
+    fill_each(table, list, &json!({ "at_least": null, "at_most": null, "one_of": null }));
 }
 
 /// The id members of the sections, which come first in each.
@@ -147,9 +143,7 @@ fn operation(table: &mut Map<String, Value>, own_id: &Value, base: &Base) {
     fill_each(table, "parameters", &json!({ "optional": false }));
     versioned(table, "readback_method");
     let contract = table.get("contract").cloned().unwrap_or(Value::Null);
-    let digest = closer_contracts::canonical::digest_of(&contract)
-        .map(|digest| json!(digest))
-        .unwrap_or(Value::Null);
+    let digest = closer_contracts::canonical::digest_of(&contract).map(|digest| json!(digest)).unwrap_or(Value::Null);
     let verified_by = table.remove("verified_by").unwrap_or_else(|| json!(base.user));
     let verified_until = table.remove("verified_until").unwrap_or_else(|| json!(base.in_a_year));
     let version = table.get("version").cloned().unwrap_or(json!(1));
@@ -179,15 +173,9 @@ fn obligation(table: &mut Map<String, Value>, base: &Base) {
         }
     }
     if let Some(Value::Array(dependencies)) = table.get_mut("dependencies") {
-        for watch in dependencies
-            .iter_mut()
-            .filter_map(|dependency| dependency.get_mut("watch")?.as_object_mut())
-        {
+        for watch in dependencies.iter_mut().filter_map(|dependency| dependency.get_mut("watch")?.as_object_mut()) {
             if watch.get("on").and_then(Value::as_str) == Some("entity") {
-                fill(
-                    watch,
-                    json!({ "scope": base.scope, "change_kinds": [], "evidence_ids": [] }),
-                );
+                fill(watch, json!({ "scope": base.scope, "change_kinds": [], "evidence_ids": [] }));
             }
         }
     }
@@ -229,17 +217,11 @@ pub(super) fn standard(user: &str) -> Vec<(&'static str, Value)> {
                 "body": { "policy": "expiry", "replace_for_ms": null, "review_within_ms": 7 * day_ms },
             }),
         ),
-        (
-            "policy",
-            json!({ "policy_id": "policy.deadline", "body": { "policy": "deadline", "escalate_to": user } }),
-        ),
+        ("policy", json!({ "policy_id": "policy.deadline", "body": { "policy": "deadline", "escalate_to": user } })),
         (
             "policy",
             json!({ "policy_id": "policy.escalation", "body": { "policy": "escalation", "escalate_to": user } }),
         ),
-        (
-            "identity",
-            json!({ "actor_id": user, "kind": "user", "roles": ["user"] }),
-        ),
+        ("identity", json!({ "actor_id": user, "kind": "user", "roles": ["user"] })),
     ]
 }

@@ -16,9 +16,7 @@ fn example(name: &str) -> Deployment {
 
 fn founded<'a>(deployment: &'a Deployment, kind: ItemKind, id: &str) -> &'a Item {
     let mut items = deployment.founding.items.iter();
-    items
-        .find(|item| item.kind() == kind && item.id().as_str() == id)
-        .unwrap_or_else(|| panic!("no {kind} `{id}`"))
+    items.find(|item| item.kind() == kind && item.id().as_str() == id).unwrap_or_else(|| panic!("no {kind} `{id}`"))
 }
 
 #[test]
@@ -30,10 +28,7 @@ fn relative_times_count_from_the_given_moment() {
         ("now-90m", "2026-01-30T22:30:00.000Z"),
         ("now+250ms", "2026-01-31T00:00:00.250Z"),
     ] {
-        assert_eq!(
-            at(text).unwrap().map(|time| time.unix_ms()),
-            Some(Timestamp::parse(expected).unwrap().unix_ms())
-        );
+        assert_eq!(at(text).unwrap().map(|time| time.unix_ms()), Some(Timestamp::parse(expected).unwrap().unix_ms()));
     }
     for text in ["", "nowhere", "2026-01-31T00:00:00Z", "right now"] {
         assert_eq!(at(text), Ok(None), "{text}");
@@ -46,18 +41,11 @@ fn relative_times_count_from_the_given_moment() {
 #[test]
 fn what_is_left_out_is_filled_in() {
     let deployment = example("certificate-renewal");
-    let Item::Operation(operation) = founded(&deployment, ItemKind::Operation, "certificate.renew") else {
-        panic!()
-    };
-    assert_eq!(
-        operation.contract_digest,
-        closer_contracts::canonical::digest_of(&operation.contract).unwrap()
-    );
+    let Item::Operation(operation) = founded(&deployment, ItemKind::Operation, "certificate.renew") else { panic!() };
+    assert_eq!(operation.contract_digest, closer_contracts::canonical::digest_of(&operation.contract).unwrap());
     assert_eq!(operation.verification.contract_digest, operation.contract_digest);
     assert_eq!(operation.verification.identity.as_str(), "user.owner");
-    let Item::Grant(grant) = founded(&deployment, ItemKind::Grant, "grant.renew-web") else {
-        panic!()
-    };
+    let Item::Grant(grant) = founded(&deployment, ItemKind::Grant, "grant.renew-web") else { panic!() };
     assert_eq!(grant.expiry, now().plus_ms(365 * 24 * 3_600_000));
     assert_eq!(grant.revocation.revoked_by, None);
     founded(&deployment, ItemKind::Rule, "rule.sufficiency");
@@ -72,15 +60,8 @@ fn what_is_left_out_is_filled_in() {
 #[test]
 fn paths_in_contracts_are_absolute_and_streams_have_their_names() {
     let deployment = example("certificate-renewal");
-    let Item::Operation(operation) = founded(&deployment, ItemKind::Operation, "certificate.renew") else {
-        panic!()
-    };
-    let root = operation
-        .contract
-        .0
-        .pointer("/run/target_root")
-        .and_then(Value::as_str)
-        .unwrap();
+    let Item::Operation(operation) = founded(&deployment, ItemKind::Operation, "certificate.renew") else { panic!() };
+    let root = operation.contract.0.pointer("/run/target_root").and_then(Value::as_str).unwrap();
     assert_eq!(Path::new(root), deployment.directory.join("var/certs"));
     let (_, reentries) = deployment
         .founding
@@ -88,15 +69,8 @@ fn paths_in_contracts_are_absolute_and_streams_have_their_names() {
         .iter()
         .find(|(kept, _)| kept.obligation_id.as_str() == "obligation.mail")
         .unwrap();
-    let TypedPredicate::All(all) = &reentries[0].predicate else {
-        panic!()
-    };
-    let TypedPredicate::EvidenceAdded(leaf) = &all.items[1] else {
-        panic!()
-    };
+    let TypedPredicate::All(all) = &reentries[0].predicate else { panic!() };
+    let TypedPredicate::EvidenceAdded(leaf) = &all.items[1] else { panic!() };
     let stream = leaf.after_cursor.keys().next().unwrap();
-    assert!(
-        stream.as_str().starts_with("certificate.parse.") && !stream.as_str().contains(' '),
-        "{stream}"
-    );
+    assert!(stream.as_str().starts_with("certificate.parse.") && !stream.as_str().contains(' '), "{stream}");
 }

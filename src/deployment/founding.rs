@@ -62,11 +62,7 @@ pub(super) fn found(
         in_a_year: now.plus_ms(YEAR_MS).as_str().to_owned(),
         founding_auth,
     };
-    let reading = Reading {
-        source,
-        directory,
-        base,
-    };
+    let reading = Reading { source, directory, base };
     let declarations: Vec<Declaration> = reading.section(&mut file, "declaration")?;
     let mut items = Vec::new();
     for section in ITEMS {
@@ -75,17 +71,9 @@ pub(super) fn found(
     items.extend(reading.standard(&items)?);
     let obligations = reading.obligations(&mut file, &declarations, &items)?;
     if let Some(unknown) = file.keys().next() {
-        return Err(source.misfit(
-            unknown.as_str(),
-            "there is no such section; docs/deployment.md lists them",
-        ));
+        return Err(source.misfit(unknown.as_str(), "there is no such section; docs/deployment.md lists them"));
     }
-    Ok(Founding {
-        profile,
-        items,
-        declarations,
-        obligations,
-    })
+    Ok(Founding { profile, items, declarations, obligations })
 }
 
 fn misfit(source: &Source, section: &str, fault: &Fault) -> Misfit {
@@ -100,10 +88,7 @@ fn profile(source: &Source, file: &mut Map<String, Value>, directory: &Path) -> 
     let Some(Value::Object(mut table)) = file.remove("profile") else {
         return Err(source.misfit("profile", "the section `[profile]` with the ten answers is missing"));
     };
-    let name = directory
-        .file_name()
-        .and_then(|name| name.to_str())
-        .unwrap_or("deployment");
+    let name = directory.file_name().and_then(|name| name.to_str()).unwrap_or("deployment");
     let user = table.get("user").cloned().unwrap_or(Value::Null);
     defaults::fill(
         &mut table,
@@ -113,10 +98,7 @@ fn profile(source: &Source, file: &mut Map<String, Value>, directory: &Path) -> 
         }),
     );
     let profile: Profile = source.typed("profile", Value::Object(table))?;
-    profile
-        .check()
-        .and_then(|()| profile.check_complete())
-        .map_err(|fault| misfit(source, "profile", &fault))?;
+    profile.check().and_then(|()| profile.check_complete()).map_err(|fault| misfit(source, "profile", &fault))?;
     Ok(profile)
 }
 
@@ -129,9 +111,7 @@ impl Reading<'_> {
             None => return Ok(Vec::new()),
             Some(Value::Array(tables)) => tables,
             Some(Value::Object(_) | Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_)) => {
-                return Err(self
-                    .source
-                    .misfit(section, format!("this is a list: write `[[{section}]]`")));
+                return Err(self.source.misfit(section, format!("this is a list: write `[[{section}]]`")));
             }
         };
         let numbered = tables.into_iter().enumerate();
@@ -209,9 +189,7 @@ impl Reading<'_> {
             "method" => of!(Method),
             "dependency" => of!(Dependency),
             other => {
-                return Err(self
-                    .source
-                    .misfit(other, "there is no such section; docs/deployment.md lists them"));
+                return Err(self.source.misfit(other, "there is no such section; docs/deployment.md lists them"));
             }
         })
     }
@@ -244,18 +222,13 @@ impl Reading<'_> {
         declarations: &[Declaration],
     ) -> Result<(), Misfit> {
         let named = table.get("declaration").and_then(Value::as_str).map(str::to_owned);
-        let found = named
-            .as_ref()
-            .and_then(|named| declarations.iter().find(|d| d.declaration_id.as_str() == named));
+        let found = named.as_ref().and_then(|named| declarations.iter().find(|d| d.declaration_id.as_str() == named));
         let Some(declaration) = found else {
             let reason = "name the declaration it comes from: `declaration = \"ID\"` of a `[[declaration]]`";
             return Err(self.source.misfit(format!("{field}.declaration"), reason));
         };
         let digest = digest_of(declaration).map_err(|fault| misfit(self.source, field, &fault))?;
-        table.insert(
-            "declaration".to_owned(),
-            json!({ "id": declaration.declaration_id, "digest": digest }),
-        );
+        table.insert("declaration".to_owned(), json!({ "id": declaration.declaration_id, "digest": digest }));
         Ok(())
     }
 
@@ -322,21 +295,14 @@ impl Reading<'_> {
     ) -> Result<Vec<(Obligation, Vec<Reentry>)>, Misfit> {
         let mut triggers: BTreeMap<String, Vec<Reentry>> = BTreeMap::new();
         for reentry in self.reentries(file, items)? {
-            triggers
-                .entry(reentry.obligation_id.to_string())
-                .or_default()
-                .push(reentry);
+            triggers.entry(reentry.obligation_id.to_string()).or_default().push(reentry);
         }
         let mut obligations = Vec::new();
         for (field, mut table) in self.tables(file, "obligation")? {
             self.cite_declaration(&field, &mut table, declarations)?;
             let declaration = table.remove("declaration").unwrap_or(Value::Null);
             defaults::fill(&mut table, json!({ "origin": { "declaration": declaration } }));
-            let id = table
-                .get("obligation_id")
-                .and_then(Value::as_str)
-                .unwrap_or_default()
-                .to_owned();
+            let id = table.get("obligation_id").and_then(Value::as_str).unwrap_or_default().to_owned();
             let own = triggers.remove(&id).unwrap_or_default();
             let listed: Vec<_> = own.iter().map(|reentry| &reentry.reentry_id).collect();
             defaults::fill(&mut table, json!({ "reentry_refs": listed }));
@@ -346,10 +312,9 @@ impl Reading<'_> {
         naming::compare_with_founded(&mut obligations).map_err(|fault| misfit(self.source, "reentry", &fault))?;
         match triggers.keys().next() {
             None => Ok(obligations),
-            Some(id) => Err(self.source.misfit(
-                "reentry",
-                format!("a trigger names obligation `{id}`, which is not declared"),
-            )),
+            Some(id) => {
+                Err(self.source.misfit("reentry", format!("a trigger names obligation `{id}`, which is not declared")))
+            }
         }
     }
 }

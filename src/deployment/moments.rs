@@ -56,14 +56,11 @@ pub(super) fn moment(text: &str, now: &Timestamp) -> Result<Option<Timestamp>, S
         Some("h") => 3_600_000,
         Some("d") => 86_400_000,
         Some(_) | None => {
-            return Err(format!(
-                "`{text}` is no time: write a number and ms, s, m, h or d, as in `now+40d`"
-            ));
+            return Err(format!("`{text}` is no time: write a number and ms, s, m, h or d, as in `now+40d`"));
         }
     };
-    let count: u32 = digits
-        .parse()
-        .map_err(|_| format!("`{text}` is no time: `{digits}` is no number up to {}", u32::MAX))?;
+    let count: u32 =
+        digits.parse().map_err(|_| format!("`{text}` is no time: `{digits}` is no number up to {}", u32::MAX))?;
     let moved = i64::from(count).saturating_mul(unit_ms).saturating_mul(sign);
     Ok(Some(Timestamp::from_unix_ms(now.unix_ms().saturating_add(moved))))
 }

@@ -39,19 +39,11 @@ fn stream_of(text: &str, items: &[Item]) -> Result<String, String> {
         return Ok(text.to_owned());
     };
     let registered = items.iter().find_map(|item| {
-        if let Item::ReadbackMethod(registered) = item {
-            Some(registered)
-        } else {
-            None
-        }
-        .filter(|registered| registered.method.as_str() == method)
+        if let Item::ReadbackMethod(registered) = item { Some(registered) } else { None }
+            .filter(|registered| registered.method.as_str() == method)
     });
     let registered = registered.ok_or_else(|| format!("no readback method is called `{method}`"))?;
-    let target = Target {
-        r#type: r#type.into(),
-        account: account.into(),
-        address: address.into(),
-    };
+    let target = Target { r#type: r#type.into(), account: account.into(), address: address.into() };
     Ok(closer_protocol::readback::observation_stream(registered, &target).to_string())
 }
 
@@ -76,10 +68,9 @@ pub(super) fn compare_with_founded(obligations: &mut [(Obligation, Vec<Reentry>)
 fn compare(predicate: &mut TypedPredicate, founded: &BTreeMap<String, Digest>) {
     match predicate {
         TypedPredicate::DependencyVersionChanged(leaf) => {
-            if let (true, Some(digest)) = (
-                leaf.compared_version == as_founded(),
-                founded.get(leaf.dependency_ref.as_str()),
-            ) {
+            if let (true, Some(digest)) =
+                (leaf.compared_version == as_founded(), founded.get(leaf.dependency_ref.as_str()))
+            {
                 leaf.compared_version = *digest;
             }
         }

@@ -50,10 +50,9 @@ pub(super) fn absolute_program(text: &str, directory: &Path) -> Result<String, S
         let candidate = own.with_file_name(name);
         return match candidate.exists() {
             true => Ok(shown(&candidate)),
-            false => Err(format!(
-                "`{}` is not there; build it first: cargo build --release --bins",
-                candidate.display()
-            )),
+            false => {
+                Err(format!("`{}` is not there; build it first: cargo build --release --bins", candidate.display()))
+            }
         };
     }
     match (text.strip_prefix("./"), text.contains('/')) {
@@ -61,12 +60,8 @@ pub(super) fn absolute_program(text: &str, directory: &Path) -> Result<String, S
         (None, true) => Ok(text.to_owned()),
         (None, false) => {
             let path = std::env::var_os("PATH").unwrap_or_default();
-            let found = std::env::split_paths(&path)
-                .map(|folder| folder.join(text))
-                .find(|program| program.is_file());
-            found
-                .map(|program| shown(&program))
-                .ok_or_else(|| format!("the program `{text}` is not installed"))
+            let found = std::env::split_paths(&path).map(|folder| folder.join(text)).find(|program| program.is_file());
+            found.map(|program| shown(&program)).ok_or_else(|| format!("the program `{text}` is not installed"))
         }
     }
 }
@@ -74,10 +69,7 @@ pub(super) fn absolute_program(text: &str, directory: &Path) -> Result<String, S
 fn command(program: &str, arguments: &[String], directory: &Path) -> Result<std::process::Command, String> {
     let mut command = std::process::Command::new(absolute_program(program, directory)?);
     command.args(arguments).current_dir(directory).stdin(Stdio::null());
-    command
-        .env_clear()
-        .env("LC_ALL", "C")
-        .env("PATH", std::env::var_os("PATH").unwrap_or_default());
+    command.env_clear().env("LC_ALL", "C").env("PATH", std::env::var_os("PATH").unwrap_or_default());
     Ok(command)
 }
 
@@ -123,9 +115,7 @@ impl Companion {
     pub fn start(&self, directory: &Path) -> Result<Running, String> {
         let mut command = command(&self.program, &self.arguments, directory)?;
         command.stdout(Stdio::null()).stderr(Stdio::null()).process_group(0);
-        let child = command
-            .spawn()
-            .map_err(|error| format!("`{}` could not be started: {error}", self.program))?;
+        let child = command.spawn().map_err(|error| format!("`{}` could not be started: {error}", self.program))?;
         let mut running = Running { child };
         let Some(address) = self.ready else { return Ok(running) };
         let deadline = Instant::now() + Duration::from_millis(self.ready_ms);
@@ -134,10 +124,7 @@ impl Companion {
                 return Err(format!("`{}` ended at once with {status}", self.program));
             }
             if Instant::now() > deadline {
-                return Err(format!(
-                    "`{}` did not listen on {address} within {} ms",
-                    self.program, self.ready_ms
-                ));
+                return Err(format!("`{}` did not listen on {address} within {} ms", self.program, self.ready_ms));
             }
             std::thread::sleep(Duration::from_millis(20));
         }

@@ -56,35 +56,17 @@ impl Source {
     /// # Errors
     /// [`Misfit`]: unreadable, too large, not TOML; with line and column where it is not TOML.
     pub(super) fn read(file: &Path) -> Result<(Self, Map<String, Value>), Misfit> {
-        let whole = |reason: String| Misfit {
-            file: file.to_owned(),
-            line: 0,
-            column: 0,
-            field: String::new(),
-            reason,
-        };
-        let bytes = std::fs::metadata(file)
-            .map_err(|error| whole(format!("cannot be read: {error}")))?
-            .len();
+        let whole = |reason: String| Misfit { file: file.to_owned(), line: 0, column: 0, field: String::new(), reason };
+        let bytes = std::fs::metadata(file).map_err(|error| whole(format!("cannot be read: {error}")))?.len();
         if bytes > FILE_BYTES_MAX {
             return Err(whole(format!("has {bytes} bytes, at most {FILE_BYTES_MAX} are read")));
         }
         let text = std::fs::read_to_string(file).map_err(|error| whole(format!("cannot be read: {error}")))?;
-        let mut source = Self {
-            file: file.to_owned(),
-            text,
-            places: BTreeMap::new(),
-        };
+        let mut source = Self { file: file.to_owned(), text, places: BTreeMap::new() };
         let text = source.text.clone();
         let table = DeTable::parse(&text).map_err(|error| {
             let (line, column) = source.line_column(error.span().map_or(0, |span| span.start));
-            Misfit {
-                file: file.to_owned(),
-                line,
-                column,
-                field: String::new(),
-                reason: error.message().to_owned(),
-            }
+            Misfit { file: file.to_owned(), line, column, field: String::new(), reason: error.message().to_owned() }
         })?;
         let value = source.table(String::new(), table.get_ref())?;
         Ok((source, value))
@@ -112,13 +94,7 @@ impl Source {
             }
         };
         let (line, column) = offset.map_or((0, 0), |offset| self.line_column(offset));
-        Misfit {
-            file: self.file.clone(),
-            line,
-            column,
-            field,
-            reason: reason.into(),
-        }
+        Misfit { file: self.file.clone(), line, column, field, reason: reason.into() }
     }
 
     /// Reads a value of this file as a type.

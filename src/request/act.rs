@@ -27,10 +27,7 @@ pub(super) async fn send(space: &dyn Space, identity: &ActorId, draft: EventDraf
         let Some(evidence) = view.evidence.get(id) else {
             return Ok(Answer::not_found("evidence", id.as_str()));
         };
-        cited.push(ArtifactRef {
-            id: id.as_str().into(),
-            digest: evidence.payload.content_digest(),
-        });
+        cited.push(ArtifactRef { id: id.as_str().into(), digest: evidence.payload.content_digest() });
     }
     let intake = services::intake_disclosure(draft.source_id.as_str());
     let Some(disclosure) = view.disclosure(&intake).cloned() else {
@@ -39,9 +36,7 @@ pub(super) async fn send(space: &dyn Space, identity: &ActorId, draft: EventDraf
     let event = Event {
         deduplication_key: draft.deduplication_key.unwrap_or_else(|| Key::from(event_id.as_str())),
         event_id,
-        source: SourceRef {
-            source_id: draft.source_id,
-        },
+        source: SourceRef { source_id: draft.source_id },
         observed_at: now.clone(),
         received_at: now.clone(),
         entity_ref: draft.entity_ref,
@@ -57,10 +52,7 @@ pub(super) async fn send(space: &dyn Space, identity: &ActorId, draft: EventDraf
         causation_event_id: None,
         budget_ref: None,
     };
-    let producer = ActorRef {
-        actor_id: identity.clone(),
-        role: ProducerRole::Observer,
-    };
+    let producer = ActorRef { actor_id: identity.clone(), role: ProducerRole::Observer };
     let id = PayloadId::new(space.fresh("pl"));
     let payload = match services::write(&view, id, producer, lineage, disclosure, event, &now) {
         Ok(payload) => payload,
@@ -91,12 +83,7 @@ pub(super) async fn hand_in(space: &dyn Space, text: &str, signature: Option<(Ke
 
 async fn unreadable(space: &dyn Space, subject: &str, fault: Fault) -> Result<Answer, Error> {
     let denial = Denial::from(fault);
-    let reply: Reply = space
-        .submit(Input::Unreadable {
-            subject: Text::from(subject),
-            denial,
-        })
-        .await?;
+    let reply: Reply = space.submit(Input::Unreadable { subject: Text::from(subject), denial }).await?;
     Ok(Answer::replied(&reply, "recorded"))
 }
 
@@ -119,10 +106,8 @@ pub(super) async fn restrict(space: &dyn Space, draft: RestrictDraft) -> Result<
         }
         (None, None, None, None) => RestrictiveAction::SuspendEligibility(AffectedScope::Space {}),
     };
-    let allowed = view
-        .state
-        .appointment(&draft.issuer)
-        .map_or(RECONCILE_MS, |appointment| appointment.reconcile_within_ms);
+    let allowed =
+        view.state.appointment(&draft.issuer).map_or(RECONCILE_MS, |appointment| appointment.reconcile_within_ms);
     let statement = RestrictionStatement {
         statement_id: ArtifactId::new(space.fresh("restriction")),
         issuer: draft.issuer.clone(),

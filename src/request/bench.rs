@@ -22,11 +22,8 @@ pub(crate) fn is_waiting(packet: &Packet) -> bool {
 }
 
 pub(super) fn list(view: &View, all: bool) -> Answer {
-    let packets: Vec<(&DecisionId, &Packet)> = view
-        .packets
-        .iter()
-        .filter(|(_, packet)| all || is_waiting(packet))
-        .collect();
+    let packets: Vec<(&DecisionId, &Packet)> =
+        view.packets.iter().filter(|(_, packet)| all || is_waiting(packet)).collect();
     let line =
         |(id, packet): &(&DecisionId, &Packet)| format!("{id}  {}  {}", packet.status, packet.packet.body.question);
     let told = |(id, packet): &(&DecisionId, &Packet)| {
@@ -42,16 +39,8 @@ pub(super) fn list(view: &View, all: bool) -> Answer {
 
 /// What a grant would allow, in lines.
 fn would_allow(grant: &GrantProposal) -> Vec<String> {
-    let operations: Vec<&str> = grant
-        .allowed_operations
-        .iter()
-        .map(|operation| operation.as_str())
-        .collect();
-    let mut text = vec![format!(
-        "  would allow  {} until {}",
-        operations.join(", "),
-        grant.expiry.as_str()
-    )];
+    let operations: Vec<&str> = grant.allowed_operations.iter().map(|operation| operation.as_str()).collect();
+    let mut text = vec![format!("  would allow  {} until {}", operations.join(", "), grant.expiry.as_str())];
     let on = |target: &TargetPattern| format!("  on           `{}` of `{}`", target.address, target.account);
     text.extend(grant.targets.iter().map(on));
     text.extend(grant.parameter_bounds.iter().map(|bound| {
@@ -67,58 +56,29 @@ pub(super) fn show(view: &View, id: &DecisionId) -> Answer {
     };
     let body = &packet.packet.body;
     let mut text = vec![format!("{}   [{}]", body.question, packet.status)];
+    text.extend(body.obligation_ids.iter().map(|obligation| format!("  about        {obligation}")));
+    text.extend(body.requested_authorization.iter().flat_map(|requested| would_allow(requested.grant())));
+    text.extend(body.evidence_refs.iter().map(|evidence| format!("  evidence     {evidence}")));
+    text.extend(body.remaining_uncertainty.iter().map(|unknown| format!("  not known    {unknown}")));
     text.extend(
-        body.obligation_ids
+        body.deadline
             .iter()
-            .map(|obligation| format!("  about        {obligation}")),
+            .map(|deadline| format!("  answer by    {}; {}", deadline.as_str(), body.while_waiting.consequence)),
     );
     text.extend(
-        body.requested_authorization
+        body.alternatives
             .iter()
-            .flat_map(|requested| would_allow(requested.grant())),
+            .map(|option| format!("  {:<12} {} - {}", option.option_id.as_str(), option.text, option.consequence)),
     );
-    text.extend(
-        body.evidence_refs
-            .iter()
-            .map(|evidence| format!("  evidence     {evidence}")),
-    );
-    text.extend(
-        body.remaining_uncertainty
-            .iter()
-            .map(|unknown| format!("  not known    {unknown}")),
-    );
-    text.extend(body.deadline.iter().map(|deadline| {
-        format!(
-            "  answer by    {}; {}",
-            deadline.as_str(),
-            body.while_waiting.consequence
-        )
-    }));
-    text.extend(body.alternatives.iter().map(|option| {
-        format!(
-            "  {:<12} {} - {}",
-            option.option_id.as_str(),
-            option.text,
-            option.consequence
-        )
-    }));
     if is_waiting(packet) {
         text.push(format!("answer with: closer bench decide {id} OPTION"));
     }
-    Answer::done(
-        json!({ "packet": &**body, "status": packet.status, "decision": packet.decision }),
-        text,
-    )
+    Answer::done(json!({ "packet": &**body, "status": packet.status, "decision": packet.decision }), text)
 }
 
 /// What kind of answer an option is. Only one that was offered can be chosen.
 fn decision_type(packet: &Packet, option: &str) -> Option<DecisionType> {
-    let offered = packet
-        .packet
-        .body
-        .alternatives
-        .iter()
-        .any(|alternative| alternative.option_id.as_str() == option);
+    let offered = packet.packet.body.alternatives.iter().any(|alternative| alternative.option_id.as_str() == option);
     offered.then_some(match option {
         "allow" => DecisionType::ScopedAuthorization,
         "refuse" => DecisionType::Rejection,
@@ -130,16 +90,9 @@ fn decision_type(packet: &Packet, option: &str) -> Option<DecisionType> {
 /// How an identity's statements are known to be its own: by its entry in the registry.
 pub(super) fn issuer(view: &View, identity: &ActorId) -> AuthenticatedIssuer {
     let registered = view.state.item(ItemKind::Identity, &identity.into());
-    let digest = registered.map_or(closer_contracts::Digest::of(identity.as_str().as_bytes()), |accepted| {
-        accepted.digest
-    });
-    AuthenticatedIssuer {
-        identity: identity.clone(),
-        auth_ref: ArtifactRef {
-            id: identity.as_str().into(),
-            digest,
-        },
-    }
+    let digest =
+        registered.map_or(closer_contracts::Digest::of(identity.as_str().as_bytes()), |accepted| accepted.digest);
+    AuthenticatedIssuer { identity: identity.clone(), auth_ref: ArtifactRef { id: identity.as_str().into(), digest } }
 }
 
 pub(super) async fn decide(
@@ -153,24 +106,13 @@ pub(super) async fn decide(
         return Ok(Answer::not_found("packet", id.as_str()));
     };
     let Some(decision_type) = decision_type(packet, option) else {
-        let offered: Vec<&str> = packet
-            .packet
-            .body
-            .alternatives
-            .iter()
-            .map(|option| option.option_id.as_str())
-            .collect();
-        return Ok(Answer::not_found(
-            &format!("option of this packet (it offers {})", offered.join(", ")),
-            option,
-        ));
+        let offered: Vec<&str> =
+            packet.packet.body.alternatives.iter().map(|option| option.option_id.as_str()).collect();
+        return Ok(Answer::not_found(&format!("option of this packet (it offers {})", offered.join(", ")), option));
     };
     let decision = UserDecision {
         decision_id: DecisionId::new(space.fresh("answer")),
-        briefcase_ref: ArtifactRef {
-            id: id.as_str().into(),
-            digest: packet.packet.payload.content_digest(),
-        },
+        briefcase_ref: ArtifactRef { id: id.as_str().into(), digest: packet.packet.payload.content_digest() },
         selected_option_or_instruction: Text::from(option),
         authenticated_issuer: issuer(&view, identity),
         issued_at: space.moment().now,
@@ -178,10 +120,7 @@ pub(super) async fn decide(
         decision_type,
     };
     let reply = submit(space, decision, identity, ProducerRole::User).await?;
-    Ok(Answer::replied(
-        &reply,
-        &format!("answered `{option}`: a {decision_type}"),
-    ))
+    Ok(Answer::replied(&reply, &format!("answered `{option}`: a {decision_type}")))
 }
 
 /// Submits an artifact as an identity that the face speaks for.
@@ -191,10 +130,7 @@ pub(super) async fn submit(
     identity: &ActorId,
     role: ProducerRole,
 ) -> Result<Reply, Error> {
-    let producer = ActorRef {
-        actor_id: identity.clone(),
-        role,
-    };
+    let producer = ActorRef { actor_id: identity.clone(), role };
     match space.artifact(artifact.into(), producer) {
         Ok(submission) => space.submit(Input::Artifact(submission)).await,
         Err(fault) => Ok(Reply::Refused(vec![fault.into()])),

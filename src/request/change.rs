@@ -24,7 +24,7 @@ pub(super) async fn commit(
     obligation_ids: Vec<ObligationId>,
     changes: Vec<Change>,
 ) -> Result<Answer, Error> {
-    let (reply, declaration) = declare(space, identity, what).await?;
+    let (reply, declaration) = declare(space, identity, what, &changes).await?;
     if reply.refusal().is_some() {
         return Ok(Answer::replied(&reply, what));
     }
@@ -39,26 +39,14 @@ pub(super) async fn commit(
     };
     let delta = delta(space, &view, changes, declaration)?;
     let (delta_id, proposal_digest) = (delta.delta_id.clone(), delta.proposal_digest);
-    let proposed = write(
-        space,
-        &view,
-        ProducerRole::Distiller,
-        lineage(&obligation_ids, Vec::new()),
-        delta.into(),
-    )?;
+    let proposed = write(space, &view, ProducerRole::Distiller, lineage(&obligation_ids, Vec::new()), delta.into())?;
     let (id, receipt) = (proposed.id().clone(), entry::payload_ref(&proposed));
     let reply = submit(space, proposed).await?;
     if reply.refusal().is_some() {
         return Ok(Answer::replied(&reply, what));
     }
     let endorsement = endorsement(space, &view, &delta_id, proposal_digest, receipt)?;
-    let endorsed = write(
-        space,
-        &view,
-        ProducerRole::Assessor,
-        lineage(&obligation_ids, vec![id]),
-        endorsement.into(),
-    )?;
+    let endorsed = write(space, &view, ProducerRole::Assessor, lineage(&obligation_ids, vec![id]), endorsement.into())?;
     let reply = submit(space, endorsed).await?;
     if reply.refusal().is_some() {
         return Ok(Answer::replied(&reply, what));
@@ -81,15 +69,7 @@ fn lineage(obligation_ids: &[ObligationId], parents: Vec<PayloadId>) -> Lineage 
 fn write(space: &dyn Space, view: &View, role: ProducerRole, lineage: Lineage, body: Body) -> Result<Payload, Error> {
     let id = PayloadId::new(space.fresh("pl"));
     let disclosure = services::internal_disclosure(view)?;
-    Ok(services::write(
-        view,
-        id,
-        services::actor_ref(role),
-        lineage,
-        disclosure,
-        body,
-        &space.moment().now,
-    )?)
+    Ok(services::write(view, id, services::actor_ref(role), lineage, disclosure, body, &space.moment().now)?)
 }
 
 fn delta(space: &dyn Space, view: &View, changes: Vec<Change>, declaration: ArtifactRef) -> Result<Delta, Error> {
@@ -99,10 +79,7 @@ fn delta(space: &dyn Space, view: &View, changes: Vec<Change>, declaration: Arti
         changes,
         support_relations: Vec::new(),
         dependency_updates: Vec::new(),
-        required_authority_refs: vec![AuthorityRef {
-            kind: AuthorityKind::Declaration,
-            reference: declaration,
-        }],
+        required_authority_refs: vec![AuthorityRef { kind: AuthorityKind::Declaration, reference: declaration }],
         admission_path: AdmissionPath::Ordinary,
         proposal_digest: Digest::of(b""),
         extensions: None,
@@ -121,11 +98,7 @@ fn endorsement(
     Ok(Adjudication {
         adjudication_id: AdjudicationId::new(space.fresh("adj")),
         phase: Phase::SemanticCommit,
-        subject: TypedRef {
-            id: delta_id.into(),
-            digest: proposal_digest,
-            r#type: SubjectType::Delta,
-        },
+        subject: TypedRef { id: delta_id.into(), digest: proposal_digest, r#type: SubjectType::Delta },
         evidence_snapshot: EvidenceSnapshot::of(Vec::new())?,
         readback_refs: Vec::new(),
         governing_basis: view.state.reference(),
@@ -144,31 +117,24 @@ fn endorsement(
     })
 }
 
-async fn declare(space: &dyn Space, identity: &ActorId, what: &str) -> Result<(Reply, ArtifactRef), Error> {
+async fn declare(
+    space: &dyn Space,
+    identity: &ActorId,
+    what: &str,
+    changes: &[Change],
+) -> Result<(Reply, ArtifactRef), Error> {
     let view = space.view();
     let declaration = Declaration {
         declaration_id: DeclarationId::new(space.fresh("declaration")),
         authenticated_issuer: bench::issuer(&view, identity),
-        goal: DeclaredGoal {
-            goal_id: GoalId::new(space.fresh("goal")),
-            text: Text::from(what),
-        },
-        scope: view
-            .state
-            .profile()
-            .map_or(Scope(Vec::new()), |profile| profile.scope.clone()),
+        goal: DeclaredGoal { goal_id: GoalId::new(space.fresh("goal")), text: Text::from(what) },
+        scope: view.state.profile().map_or(Scope(Vec::new()), |profile| profile.scope.clone()),
         constraints: Vec::new(),
-        success_criteria: vec![Text::from(what)],
+        success_criteria: vec![Text::from(what), closer_protocol::commit::instruction(changes)?],
         existing_grants: Vec::new(),
-        effective_period: EffectivePeriod {
-            from: space.moment().now,
-            to: None,
-        },
+        effective_period: EffectivePeriod { from: space.moment().now, to: None },
     };
-    let reference = ArtifactRef {
-        id: declaration.declaration_id.as_str().into(),
-        digest: digest_of(&declaration)?,
-    };
+    let reference = ArtifactRef { id: declaration.declaration_id.as_str().into(), digest: digest_of(&declaration)? };
     let reply = bench::submit(space, declaration, identity, ProducerRole::User).await?;
     Ok((reply, reference))
 }

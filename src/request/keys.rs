@@ -16,32 +16,21 @@ use serde_json::{Value, json};
 const VALID_MS: u64 = 365 * 24 * 3_600_000;
 
 fn identities(view: &View) -> impl Iterator<Item = &Identity> {
-    view.state.items(ItemKind::Identity).filter_map(|accepted| {
-        if let Item::Identity(identity) = &accepted.item {
-            Some(identity)
-        } else {
-            None
-        }
-    })
+    view.state
+        .items(ItemKind::Identity)
+        .filter_map(|accepted| if let Item::Identity(identity) = &accepted.item { Some(identity) } else { None })
 }
 
 pub(super) fn list(view: &View) -> Answer {
-    let keys: Vec<(&Identity, &SigningKeyEntry)> = identities(view)
-        .flat_map(|identity| identity.keys.iter().map(move |key| (identity, key)))
-        .collect();
+    let keys: Vec<(&Identity, &SigningKeyEntry)> =
+        identities(view).flat_map(|identity| identity.keys.iter().map(move |key| (identity, key))).collect();
     let standing = |key: &SigningKeyEntry| match (&key.revoked_at, key.compromised) {
         (None, _) => "current",
         (Some(_), false) => "revoked",
         (Some(_), true) => "compromised",
     };
     let line = |(identity, key): &(&Identity, &SigningKeyEntry)| {
-        format!(
-            "{} {} {} until {}",
-            key.key_id,
-            identity.actor_id,
-            standing(key),
-            key.not_after.as_str()
-        )
+        format!("{} {} {} until {}", key.key_id, identity.actor_id, standing(key), key.not_after.as_str())
     };
     let told = |(identity, key): &(&Identity, &SigningKeyEntry)| json!({ "identity": identity.actor_id, "standing": standing(key), "key": key });
     let told: Vec<Value> = keys.iter().map(told).collect();
@@ -59,17 +48,13 @@ pub(super) async fn rotate(
     let Some(registered) = view.state.identity(whose) else {
         return Ok(Answer::not_found("identity", whose.as_str()));
     };
-    let scopes = signing_scope
-        .into_iter()
-        .map(|scope| serde_json::from_value::<SigningScope>(Value::String(scope)));
+    let scopes = signing_scope.into_iter().map(|scope| serde_json::from_value::<SigningScope>(Value::String(scope)));
     let scopes: Result<Vec<SigningScope>, _> = scopes.collect();
     let key_id = crate::keys::id_of(public_key);
     let (scopes, key_id) = match (scopes, key_id) {
         (Ok(scopes), Ok(key_id)) => (scopes, key_id),
         (Err(error), _) => {
-            return Ok(Answer::refused(&[Fault::schema(error.to_string())
-                .within("signing_scope")
-                .into()]));
+            return Ok(Answer::refused(&[Fault::schema(error.to_string()).within("signing_scope").into()]));
         }
         (_, Err(reason)) => return Ok(Answer::refused(&[Fault::schema(reason).within("public_key").into()])),
     };
@@ -84,14 +69,7 @@ pub(super) async fn rotate(
         revoked_at: None,
         compromised: false,
     });
-    revise(
-        space,
-        identity,
-        registered,
-        changed,
-        &format!("key {key_id} is registered for {whose}"),
-    )
-    .await
+    revise(space, identity, registered, changed, &format!("key {key_id} is registered for {whose}")).await
 }
 
 pub(super) async fn revoke(
@@ -110,16 +88,8 @@ pub(super) async fn revoke(
         key.revoked_at = key.revoked_at.clone().or_else(|| Some(space.moment().now));
         key.compromised |= compromised;
     }
-    let how = if compromised {
-        "revoked as compromised"
-    } else {
-        "revoked"
-    };
-    let what = format!(
-        "key {} of {} is {how}",
-        words::short_text(key_id.as_str()),
-        registered.actor_id
-    );
+    let how = if compromised { "revoked as compromised" } else { "revoked" };
+    let what = format!("key {} of {} is {how}", words::short_text(key_id.as_str()), registered.actor_id);
     revise(space, identity, registered, changed, &what).await
 }
 
@@ -131,9 +101,6 @@ async fn revise(
     what: &str,
 ) -> Result<Answer, Error> {
     let replaces = digest_of(&Item::Identity(registered.clone()))?;
-    let changes = vec![Change::Revise {
-        item: Box::new(Item::Identity(changed)),
-        replaces,
-    }];
+    let changes = vec![Change::Revise { item: Box::new(Item::Identity(changed)), replaces }];
     change::commit(space, identity, what, Vec::new(), changes).await
 }

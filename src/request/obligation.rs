@@ -10,26 +10,15 @@ use closer_protocol::view::View;
 use serde_json::{Value, json};
 
 fn obligations(view: &View) -> impl Iterator<Item = &Obligation> {
-    view.state.items(ItemKind::Obligation).filter_map(|accepted| {
-        if let Item::Obligation(obligation) = &accepted.item {
-            Some(obligation)
-        } else {
-            None
-        }
-    })
+    view.state
+        .items(ItemKind::Obligation)
+        .filter_map(|accepted| if let Item::Obligation(obligation) = &accepted.item { Some(obligation) } else { None })
 }
 
 pub(super) fn list(view: &View, all: bool) -> Answer {
-    let listed: Vec<&Obligation> = obligations(view)
-        .filter(|obligation| all || obligation.status.is_open())
-        .collect();
+    let listed: Vec<&Obligation> = obligations(view).filter(|obligation| all || obligation.status.is_open()).collect();
     let line = |obligation: &&Obligation| {
-        format!(
-            "{:<28} {:<22} {}",
-            obligation.obligation_id.as_str(),
-            obligation.status.as_str(),
-            obligation.gap.text
-        )
+        format!("{:<28} {:<22} {}", obligation.obligation_id.as_str(), obligation.status.as_str(), obligation.gap.text)
     };
     let told = |obligation: &&Obligation| {
         json!({
@@ -60,23 +49,12 @@ pub(super) fn show(view: &View, id: &ObligationId) -> Answer {
     let mut text = vec![
         format!("{}: {}", obligation.obligation_id, obligation.status),
         format!("  question   {}", obligation.gap.text),
-        format!(
-            "  owner      {}   closes: {}",
-            obligation.responsible_owner, obligation.closure_authority
-        ),
+        format!("  owner      {}   closes: {}", obligation.responsible_owner, obligation.closure_authority),
     ];
     text.extend(obligation.resolution_conditions.iter().map(|condition| {
-        format!(
-            "  condition  {} about {}: {}",
-            condition.id, condition.proposition, condition.assessment_status
-        )
+        format!("  condition  {} about {}: {}", condition.id, condition.proposition, condition.assessment_status)
     }));
-    text.extend(
-        obligation
-            .authority_boundary
-            .iter()
-            .map(|boundary| format!("  boundary   {boundary}")),
-    );
+    text.extend(obligation.authority_boundary.iter().map(|boundary| format!("  boundary   {boundary}")));
     for episode in view.episodes.values().filter(|episode| episode.obligation_id == *id) {
         let end = episode.end.map_or("under way", |end| end.as_str());
         let cause = episode.causes.first().map_or("", |cause| cause.reason.as_str());
@@ -95,18 +73,11 @@ fn versions(view: &View, id: &ObligationId) -> Vec<u64> {
             touched || delta.is_some_and(|delta| delta.payload.envelope().obligation_ids.contains(id))
         })
     };
-    view.commits
-        .keys()
-        .filter(|version| concerns(version))
-        .copied()
-        .collect()
+    view.commits.keys().filter(|version| concerns(version)).copied().collect()
 }
 
 fn walk(view: &View, version: u64) -> Result<Trace, Gap> {
-    let receipt = view
-        .commits
-        .get(&version)
-        .and_then(|committed| committed.receipt.as_ref());
+    let receipt = view.commits.get(&version).and_then(|committed| committed.receipt.as_ref());
     match receipt.map(|receipt| receipt.admission_path) {
         Some(AdmissionPath::UrgentRestrictive) => trace::check_urgent(&view.chain, version),
         Some(AdmissionPath::Ordinary) | None => trace::check_ordinary(&view.chain, version),
@@ -121,34 +92,21 @@ fn judgments(view: &View, id: &ObligationId) -> Vec<Result<Trace, Gap>> {
         .flatten()
         .map(|(_, decision)| closer_protocol::derived_id("grant", decision.decision_id.as_str()));
     let grants: Vec<String> = decided.collect();
-    let attempts = view
-        .attempts
-        .values()
-        .filter(|attempt| attempt.intent.obligation_id == *id);
+    let attempts = view.attempts.values().filter(|attempt| attempt.intent.obligation_id == *id);
     attempts
-        .filter(|attempt| {
-            grants
-                .iter()
-                .any(|grant| grant == attempt.action.authority_ref.as_str())
-        })
+        .filter(|attempt| grants.iter().any(|grant| grant == attempt.action.authority_ref.as_str()))
         .map(|attempt| trace::check_judgment(&view.chain, &attempt.intent.attempt_id))
         .collect()
 }
 
 fn add(steps: &mut Vec<Step>, step: &Step) {
-    if !steps
-        .iter()
-        .any(|known| known.stage == step.stage && known.id == step.id)
-    {
+    if !steps.iter().any(|known| known.stage == step.stage && known.id == step.id) {
         steps.push(step.clone());
     }
 }
 
 const fn is_routine(stage: trace::Stage) -> bool {
-    matches!(
-        stage,
-        trace::Stage::Delta | trace::Stage::Endorsement | trace::Stage::Commit | trace::Stage::Receipt
-    )
+    matches!(stage, trace::Stage::Delta | trace::Stage::Endorsement | trace::Stage::Commit | trace::Stage::Receipt)
 }
 
 fn shares_dispatch(judgment: &Trace, walked: &Trace) -> bool {
@@ -178,12 +136,7 @@ pub fn trace(view: &View, id: &ObligationId) -> Answer {
     let mut steps: Vec<Step> = Vec::new();
     let mut gaps: Vec<String> = Vec::new();
     let judged = judgments(view, id);
-    gaps.extend(
-        judged
-            .iter()
-            .filter_map(|judged| judged.as_ref().err())
-            .map(ToString::to_string),
-    );
+    gaps.extend(judged.iter().filter_map(|judged| judged.as_ref().err()).map(ToString::to_string));
     let judged: Vec<Trace> = judged.into_iter().filter_map(Result::ok).collect();
     for version in versions(view, id) {
         match walk(view, version) {
@@ -199,10 +152,7 @@ pub fn trace(view: &View, id: &ObligationId) -> Answer {
                 }
                 // A routine commit of the service is told by its receipt alone.
                 let by_work = walked.steps.iter().any(|step| !is_routine(step.stage));
-                let told = walked
-                    .steps
-                    .iter()
-                    .filter(|step| by_work || step.stage == trace::Stage::Receipt);
+                let told = walked.steps.iter().filter(|step| by_work || step.stage == trace::Stage::Receipt);
                 told.for_each(|step| add(&mut steps, step));
             }
             Err(gap) => gaps.push(gap.to_string()),
@@ -214,13 +164,7 @@ pub fn trace(view: &View, id: &ObligationId) -> Answer {
     };
     let line = |(index, step): (usize, &Step)| {
         let (stage, digest) = (step.stage.as_str(), words::short(&step.digest));
-        format!(
-            "{:>3}  {stage:<12} {:<44} {}  {}  {digest}",
-            index + 1,
-            told_id(&step.id),
-            step.text,
-            code(step)
-        )
+        format!("{:>3}  {stage:<12} {:<44} {}  {}  {digest}", index + 1, told_id(&step.id), step.text, code(step))
     };
     let told = |(index, step): (usize, &Step)| {
         json!({

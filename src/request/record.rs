@@ -14,10 +14,7 @@ use std::path::Path;
 pub(super) fn receipt(view: &View, asked: &str) -> Answer {
     let by_version = asked.parse::<u64>().ok();
     let found = view.commits.iter().find(|(version, committed)| {
-        let named = committed
-            .receipt
-            .as_ref()
-            .is_some_and(|receipt| receipt.receipt_id.as_str() == asked);
+        let named = committed.receipt.as_ref().is_some_and(|receipt| receipt.receipt_id.as_str() == asked);
         named || by_version == Some(**version)
     });
     let Some((_, committed)) = found else {
@@ -34,20 +31,9 @@ pub(super) fn receipt(view: &View, asked: &str) -> Answer {
             receipt.before_state.version,
             words::short(&receipt.before_state.digest)
         ),
-        format!(
-            "  after       version {} {}",
-            receipt.after_state.version,
-            words::short(&receipt.after_state.digest)
-        ),
-        format!(
-            "  committed   {} by {}",
-            receipt.committed_at.as_str(),
-            receipt.committing_authority
-        ),
-        format!(
-            "  profile     {} version {}",
-            receipt.profile_ref.id, receipt.profile_ref.version
-        ),
+        format!("  after       version {} {}", receipt.after_state.version, words::short(&receipt.after_state.digest)),
+        format!("  committed   {} by {}", receipt.committed_at.as_str(), receipt.committing_authority),
+        format!("  profile     {} version {}", receipt.profile_ref.id, receipt.profile_ref.version),
     ];
     text.extend(
         receipt
@@ -56,28 +42,17 @@ pub(super) fn receipt(view: &View, asked: &str) -> Answer {
             .map(|reference| format!("  endorsed    {} {}", reference.id, words::short(&reference.digest))),
     );
     text.extend(
-        receipt
-            .invalidated_dependencies
-            .items
-            .iter()
-            .map(|item| format!("  invalidated {} {}", item.kind, item.id)),
+        receipt.invalidated_dependencies.items.iter().map(|item| format!("  invalidated {} {}", item.kind, item.id)),
     );
     if let Some(urgent) = &receipt.urgent_details {
-        text.push(format!(
-            "  urgent      {}: {}",
-            words::scope(&urgent.affected_scope),
-            urgent.reason
-        ));
+        text.push(format!("  urgent      {}: {}", words::scope(&urgent.affected_scope), urgent.reason));
         text.push(format!(
             "  reconcile   {} by {}",
             urgent.reconciliation_obligation_id,
             urgent.reconciliation_due_at.as_str()
         ));
     }
-    Answer::done(
-        json!({ "receipt": &**receipt, "changes": committed.commit.delta.changes }),
-        text,
-    )
+    Answer::done(json!({ "receipt": &**receipt, "changes": committed.commit.delta.changes }), text)
 }
 
 /// Walks everything on disk and folds it again; `held` is the state that somebody holds in memory, to be compared.
@@ -110,11 +85,7 @@ pub fn verify(log: &Log, held: Option<StateRef>, progress: &mut dyn FnMut(Progre
             "{} records in {} segments, {} bytes: every one is what was written",
             walked.records, walked.segments, walked.bytes
         ),
-        format!(
-            "state version {} {} is what the records fold to",
-            folded.version,
-            words::short(&folded.digest)
-        ),
+        format!("state version {} {} is what the records fold to", folded.version, words::short(&folded.digest)),
     ];
     Ok(Answer::done(data, text))
 }
@@ -138,11 +109,7 @@ pub(super) fn damaged(damage: &closer_store::Corruption) -> Answer {
 pub fn rebuild(log: &Log, progress: &mut dyn FnMut(u64)) -> Result<Answer, Error> {
     log.rebuild(&mut |cursor| progress(cursor.0))?;
     let state = closer_actors::replay(log)?.state.reference();
-    let text = vec![format!(
-        "rebuilt; state version {} {}",
-        state.version,
-        words::short(&state.digest)
-    )];
+    let text = vec![format!("rebuilt; state version {} {}", state.version, words::short(&state.digest))];
     Ok(Answer::done(json!({ "state": state }), text))
 }
 
@@ -156,24 +123,13 @@ pub fn backup(
     destination: &str,
     progress: &mut dyn FnMut(u64),
 ) -> Result<Answer, Error> {
-    if space
-        .view()
-        .state
-        .profile()
-        .is_none_or(|profile| profile.user != *identity)
-    {
+    if space.view().state.profile().is_none_or(|profile| profile.user != *identity) {
         let reason = "a backup holds everything on record; it is the user's to make";
         let denial = Denial::new(RefusalCode::MissingAuthority, CheckKind::Authority, reason).of(identity);
         return Ok(Answer::refused(&[denial]));
     }
     let manifest = space.log().backup(Path::new(destination), progress)?;
     let bytes: u64 = manifest.files.iter().map(|file| file.bytes).sum();
-    let text = vec![format!(
-        "{} files, {bytes} bytes in {destination}",
-        manifest.files.len()
-    )];
-    Ok(Answer::done(
-        json!({ "destination": destination, "manifest": manifest }),
-        text,
-    ))
+    let text = vec![format!("{} files, {bytes} bytes in {destination}", manifest.files.len())];
+    Ok(Answer::done(json!({ "destination": destination, "manifest": manifest }), text))
 }

@@ -19,13 +19,10 @@ pub(super) fn list(space: &dyn Space, obligation_id: Option<&ObligationId>) -> A
     let (view, at) = (space.view(), space.moment());
     let mut text = Vec::new();
     let mut told = Vec::new();
-    let installed = view.state.items(ItemKind::Reentry).filter_map(|accepted| {
-        if let Item::Reentry(reentry) = &accepted.item {
-            Some(reentry)
-        } else {
-            None
-        }
-    });
+    let installed = view
+        .state
+        .items(ItemKind::Reentry)
+        .filter_map(|accepted| if let Item::Reentry(reentry) = &accepted.item { Some(reentry) } else { None });
     for reentry in installed.filter(|reentry| obligation_id.is_none_or(|id| reentry.obligation_id == *id)) {
         text.push(format!("{} for {}", reentry.reentry_id, reentry.obligation_id));
         let evaluated = words::evaluated(&reentry.predicate, &view, &at, 1, &mut text);
@@ -35,10 +32,7 @@ pub(super) fn list(space: &dyn Space, obligation_id: Option<&ObligationId>) -> A
 }
 
 fn items(view: &View) -> Vec<Item> {
-    view.state
-        .items(ItemKind::ReadbackMethod)
-        .map(|accepted| accepted.item.clone())
-        .collect()
+    view.state.items(ItemKind::ReadbackMethod).map(|accepted| accepted.item.clone()).collect()
 }
 
 fn typed<T: serde::de::DeserializeOwned + Check>(value: Value) -> Result<T, Fault> {
@@ -67,11 +61,8 @@ pub(super) async fn register(space: &dyn Space, identity: &ActorId, mut reentry:
     let mut reentries: Vec<Reentry> = view.state.reentries_of(&id).cloned().collect();
     let what = format!("trigger {} is installed for {id}", reentry.reentry_id);
     reentries.push(reentry);
-    let changes = vec![Change::SetTriggers {
-        obligation_id: id.clone(),
-        reentries,
-        trigger_gap: obligation.trigger_gap.clone(),
-    }];
+    let changes =
+        vec![Change::SetTriggers { obligation_id: id.clone(), reentries, trigger_gap: obligation.trigger_gap.clone() }];
     change::commit(space, identity, &what, vec![id], changes).await
 }
 
@@ -108,37 +99,23 @@ fn replay(space: &dyn Space, predicate: &TypedPredicate) -> Result<Vec<Turn>, Er
     let mut turns: Vec<Turn> = Vec::new();
     let mut broken = None;
     let turn = |turns: &mut Vec<Turn>, view: &View, at: &Timestamp, cursor: u64, id: &str| {
-        let moment = Moment {
-            now: at.clone(),
-            clock: ClockStanding::Reliable,
-        };
+        let moment = Moment { now: at.clone(), clock: ClockStanding::Reliable };
         let evaluation = predicate::evaluate(predicate, view, &moment);
         if turns.last().map(|last| last.evaluation) != Some(evaluation) {
-            turns.push(Turn {
-                at: at.clone(),
-                cursor,
-                id: id.to_owned(),
-                evaluation,
-            });
+            turns.push(Turn { at: at.clone(), cursor, id: id.to_owned(), evaluation });
         }
     };
-    space
-        .log()
-        .replay(closer_contracts::record::Cursor(1), &mut |cursor, record| {
-            while let Some(instant) = pending
-                .first()
-                .filter(|instant| **instant <= record.admitted_at)
-                .cloned()
-            {
-                pending.remove(0);
-                turn(&mut turns, &view, &instant, cursor.0.saturating_sub(1), "time");
-            }
-            let folded = Entry::read(record).map_err(Error::from);
-            match folded.and_then(|entry| Ok(view.fold(&entry, &record.admitted_at)?)) {
-                Ok(()) => turn(&mut turns, &view, &record.admitted_at, cursor.0, &record.id),
-                Err(error) => broken = Some(error),
-            }
-        })?;
+    space.log().replay(closer_contracts::record::Cursor(1), &mut |cursor, record| {
+        while let Some(instant) = pending.first().filter(|instant| **instant <= record.admitted_at).cloned() {
+            pending.remove(0);
+            turn(&mut turns, &view, &instant, cursor.0.saturating_sub(1), "time");
+        }
+        let folded = Entry::read(record).map_err(Error::from);
+        match folded.and_then(|entry| Ok(view.fold(&entry, &record.admitted_at)?)) {
+            Ok(()) => turn(&mut turns, &view, &record.admitted_at, cursor.0, &record.id),
+            Err(error) => broken = Some(error),
+        }
+    })?;
     let now = space.moment().now;
     let passed = pending.iter().filter(|instant| **instant <= now);
     passed.for_each(|instant| turn(&mut turns, &view, instant, space.log().durable().0, "time"));
@@ -147,18 +124,13 @@ fn replay(space: &dyn Space, predicate: &TypedPredicate) -> Result<Vec<Turn>, Er
 
 pub(super) fn test(space: &dyn Space, mut predicate: Value) -> Result<Answer, Error> {
     let named = crate::deployment::name_streams(&mut predicate, &items(&space.view()));
-    let typed = named
-        .map_err(Fault::schema)
-        .and_then(|()| typed::<TypedPredicate>(predicate));
+    let typed = named.map_err(Fault::schema).and_then(|()| typed::<TypedPredicate>(predicate));
     let predicate = match typed {
         Ok(predicate) => predicate,
         Err(fault) => return Ok(Answer::refused(&[fault.within("predicate").into()])),
     };
     let turns = replay(space, &predicate)?;
-    let fired: Vec<&Turn> = turns
-        .iter()
-        .filter(|turn| turn.evaluation == Evaluation::Satisfied)
-        .collect();
+    let fired: Vec<&Turn> = turns.iter().filter(|turn| turn.evaluation == Evaluation::Satisfied).collect();
     let mut text = vec![format!("predicate: {}", words::predicate(&predicate))];
     text.extend(turns.iter().map(|turn| {
         format!(

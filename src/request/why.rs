@@ -30,18 +30,9 @@ pub(super) fn why(space: &dyn Space, id: &ObligationId) -> Result<Answer, Error>
         text.push("Refused so far:".to_owned());
     }
     text.extend(refused.iter().map(|refusal| {
-        let offending = refusal
-            .offending
-            .as_ref()
-            .map(|offending| format!(" ({offending})"))
-            .unwrap_or_default();
+        let offending = refusal.offending.as_ref().map(|offending| format!(" ({offending})")).unwrap_or_default();
         let at = refusal.refused_at.as_str();
-        format!(
-            "  {at} {} {}: {}{offending}",
-            refusal.subject,
-            refusal.code.as_str(),
-            refusal.reason
-        )
+        format!("  {at} {} {}: {}{offending}", refusal.subject, refusal.code.as_str(), refusal.reason)
     }));
     let wakes = wakes(&view, obligation, &at, &mut text);
     let data = json!({
@@ -58,36 +49,23 @@ fn waiting(view: &View, obligation: &Obligation, at: &Moment, text: &mut Vec<Str
         text.push("It is settled; nothing is waited for.".to_owned());
         return told;
     }
-    for (decision_id, packet) in view
-        .packets
-        .iter()
-        .filter(|(_, packet)| packet.packet.body.obligation_ids.contains(id))
+    for (decision_id, packet) in
+        view.packets.iter().filter(|(_, packet)| packet.packet.body.obligation_ids.contains(id))
     {
         if bench::is_waiting(packet) {
-            text.push(format!(
-                "It waits for the user's answer to {decision_id}: {}",
-                packet.packet.body.question
-            ));
+            text.push(format!("It waits for the user's answer to {decision_id}: {}", packet.packet.body.question));
             text.push(format!("  look: closer bench show {decision_id}"));
             told.push(json!({ "for": "user", "decision_id": decision_id, "question": packet.packet.body.question }));
         }
     }
-    for restriction in view
-        .state
-        .restrictions_in_force()
-        .filter(|restriction| concerns(view, obligation, restriction))
+    for restriction in view.state.restrictions_in_force().filter(|restriction| concerns(view, obligation, restriction))
     {
         let covers = words::scope(&restriction.affected_scope);
-        text.push(format!(
-            "Actions on {covers} are restricted by {}: {}",
-            restriction.issued_by, restriction.reason
-        ));
+        text.push(format!("Actions on {covers} are restricted by {}: {}", restriction.issued_by, restriction.reason));
         told.push(json!({ "for": "restriction", "restriction_id": restriction.restriction_id, "covers": covers, "reason": restriction.reason }));
     }
-    for attempt in view
-        .attempts
-        .values()
-        .filter(|attempt| attempt.intent.obligation_id == *id && !attempt.status.is_settled())
+    for attempt in
+        view.attempts.values().filter(|attempt| attempt.intent.obligation_id == *id && !attempt.status.is_settled())
     {
         let what = format!("{} on `{}`", attempt.action.operation, attempt.action.target.address);
         text.push(format!(
@@ -105,11 +83,7 @@ fn waiting(view: &View, obligation: &Obligation, at: &Moment, text: &mut Vec<Str
 /// The episode under way and its next stage, the causes of one that has not begun, or how the last one ended.
 fn under_way(view: &View, id: &ObligationId, at: &Moment, text: &mut Vec<String>) -> Vec<Value> {
     let mut told = Vec::new();
-    if let Some(episode) = view
-        .under_way
-        .get(id)
-        .and_then(|episode_id| view.episodes.get(episode_id))
-    {
+    if let Some(episode) = view.under_way.get(id).and_then(|episode_id| view.episodes.get(episode_id)) {
         let next = next_in_words(&episode::next(view, episode, at));
         text.push(format!("Episode {} is under way; next: {next}.", episode.episode_id));
         told.push(json!({ "for": "episode", "episode_id": episode.episode_id, "next": next }));
@@ -141,16 +115,8 @@ fn last_episode<'a>(view: &'a View, id: &ObligationId) -> Option<&'a closer_prot
 /// Whether a restriction can touch what is done for the obligation: it names it, or a grant, operation or target of its.
 fn concerns(view: &View, obligation: &Obligation, restriction: &Restriction) -> bool {
     let id = &obligation.obligation_id;
-    let boundary = |wanted: &str| {
-        obligation
-            .authority_boundary
-            .iter()
-            .any(|boundary| boundary.as_str() == wanted)
-    };
-    let mut actions = view
-        .actions
-        .values()
-        .filter(|action| action.payload.envelope().obligation_ids.contains(id));
+    let boundary = |wanted: &str| obligation.authority_boundary.iter().any(|boundary| boundary.as_str() == wanted);
+    let mut actions = view.actions.values().filter(|action| action.payload.envelope().obligation_ids.contains(id));
     let grants = || {
         let ids = obligation.authority_boundary.iter();
         ids.filter_map(|boundary| view.state.grant(&closer_contracts::id::GrantId::new(boundary.as_str())))
@@ -165,9 +131,7 @@ fn concerns(view: &View, obligation: &Obligation, restriction: &Restriction) -> 
         }
         AffectedScope::Target { operation, targets } => {
             let granted = grants().any(|grant| {
-                let same = operation
-                    .as_ref()
-                    .is_none_or(|operation| grant.allowed_operations.contains(operation));
+                let same = operation.as_ref().is_none_or(|operation| grant.allowed_operations.contains(operation));
                 same && grant.targets.iter().any(|granted| granted.overlaps(targets))
             });
             granted || actions.any(|action| targets.covers(&action.body.target))
@@ -200,50 +164,28 @@ fn next_in_words(next: &Next) -> String {
 /// Refusals of anything that belongs to the obligation, oldest first.
 fn refused(space: &dyn Space, view: &View, id: &ObligationId) -> Result<Vec<Refusal>, Error> {
     let mut own: BTreeSet<String> = BTreeSet::from([id.to_string()]);
-    for (payload_id, action) in view
-        .actions
-        .iter()
-        .filter(|(_, action)| action.payload.envelope().obligation_ids.contains(id))
+    for (payload_id, action) in
+        view.actions.iter().filter(|(_, action)| action.payload.envelope().obligation_ids.contains(id))
     {
-        own.extend([
-            payload_id.to_string(),
-            action.body.action_id.to_string(),
-            action.body.attempt_id.to_string(),
-        ]);
+        own.extend([payload_id.to_string(), action.body.action_id.to_string(), action.body.attempt_id.to_string()]);
     }
     for episode in view.episodes.values().filter(|episode| episode.obligation_id == *id) {
         own.insert(episode.episode_id.to_string());
         own.extend(episode.deltas.iter().map(ToString::to_string));
         own.extend(episode.adjudications.iter().map(ToString::to_string));
-        own.extend(
-            episode
-                .work
-                .iter()
-                .map(|work| closer_protocol::derived_id("pl.result", work.as_str())),
-        );
+        own.extend(episode.work.iter().map(|work| closer_protocol::derived_id("pl.result", work.as_str())));
     }
-    let decided = view
-        .packets
-        .iter()
-        .filter(|(_, packet)| packet.packet.body.obligation_ids.contains(id));
+    let decided = view.packets.iter().filter(|(_, packet)| packet.packet.body.obligation_ids.contains(id));
     own.extend(
         decided
             .flat_map(|(packet, _)| view.decisions.get(packet).into_iter().flatten())
             .map(|(_, decision)| decision.decision_id.to_string()),
     );
-    let entries = space
-        .log()
-        .read(&streams::refusals(), Position(1), REFUSALS_MAX, &Reader::SERVICE)?;
+    let entries = space.log().read(&streams::refusals(), Position(1), REFUSALS_MAX, &Reader::SERVICE)?;
     let refusals = entries.iter().filter_map(|entry| {
-        if let Ok(Entry::Refusal(refusal)) = Entry::read(&entry.record) {
-            Some(refusal)
-        } else {
-            None
-        }
+        if let Ok(Entry::Refusal(refusal)) = Entry::read(&entry.record) { Some(refusal) } else { None }
     });
-    Ok(refusals
-        .filter(|refusal| own.contains(refusal.subject.as_str()))
-        .collect())
+    Ok(refusals.filter(|refusal| own.contains(refusal.subject.as_str())).collect())
 }
 
 /// Every trigger and gap of the obligation, with what it comes to now.
@@ -262,19 +204,11 @@ fn wakes(view: &View, obligation: &Obligation, at: &Moment, text: &mut Vec<Strin
     }
     for dependency in &obligation.dependencies {
         match &dependency.watch {
-            closer_contracts::obligation::Watch::Entity {
-                entity_ref,
-                change_kinds,
-                ..
-            } => {
+            closer_contracts::obligation::Watch::Entity { entity_ref, change_kinds, .. } => {
                 let kinds: Vec<&str> = change_kinds.iter().map(|kind| kind.as_str()).collect();
                 text.push(format!(
                     "  an event about {entity_ref}: {}",
-                    if kinds.is_empty() {
-                        "any change".to_owned()
-                    } else {
-                        kinds.join(", ")
-                    }
+                    if kinds.is_empty() { "any change".to_owned() } else { kinds.join(", ") }
                 ));
                 told.push(json!({ "entity_ref": entity_ref, "change_kinds": change_kinds }));
             }
@@ -285,10 +219,7 @@ fn wakes(view: &View, obligation: &Obligation, at: &Moment, text: &mut Vec<Strin
         }
     }
     if let Some(gap) = &obligation.trigger_gap {
-        text.push(format!(
-            "  no trigger: {}; {} reviews it when:",
-            gap.reason, gap.responsible_owner
-        ));
+        text.push(format!("  no trigger: {}; {} reviews it when:", gap.reason, gap.responsible_owner));
         let evaluated = words::evaluated(&gap.review_predicate, view, at, 2, text);
         told.push(
             json!({ "trigger_gap": gap.reason, "responsible_owner": gap.responsible_owner, "evaluated": evaluated }),

@@ -9,48 +9,26 @@ use serde_json::{Value, json};
 
 /// Twelve digits of a digest.
 pub(super) fn short(digest: &Digest) -> String {
-    digest
-        .to_string()
-        .trim_start_matches("sha256:")
-        .chars()
-        .take(12)
-        .collect()
+    digest.to_string().trim_start_matches("sha256:").chars().take(12).collect()
 }
 
 /// A predicate in words, without its evaluation.
 pub(super) fn predicate(predicate: &TypedPredicate) -> String {
     match predicate {
         TypedPredicate::EvidenceAdded(leaf) => {
-            let sources: Vec<&str> = leaf
-                .permitted_source_refs
-                .iter()
-                .map(|source| source.as_str())
-                .collect();
-            let streams: Vec<String> = leaf
-                .after_cursor
-                .iter()
-                .map(|(stream, after)| format!("{stream} after number {after}"))
-                .collect();
+            let sources: Vec<&str> = leaf.permitted_source_refs.iter().map(|source| source.as_str()).collect();
+            let streams: Vec<String> =
+                leaf.after_cursor.iter().map(|(stream, after)| format!("{stream} after number {after}")).collect();
             format!("evidence from {} in {}", sources.join(", "), streams.join(", "))
         }
         TypedPredicate::DependencyVersionChanged(leaf) => {
-            format!(
-                "`{}` is no longer at version {}",
-                leaf.dependency_ref,
-                short(&leaf.compared_version)
-            )
+            format!("`{}` is no longer at version {}", leaf.dependency_ref, short(&leaf.compared_version))
         }
         TypedPredicate::UserDecisionReceived(leaf) => {
-            format!(
-                "the user answers packet `{}` with a {}",
-                leaf.decision_ref, leaf.required_decision_class
-            )
+            format!("the user answers packet `{}` with a {}", leaf.decision_ref, leaf.required_decision_class)
         }
         TypedPredicate::CapabilityVerified(leaf) => {
-            format!(
-                "capability `{}` is verified at version {}",
-                leaf.capability_ref, leaf.contract_version
-            )
+            format!("capability `{}` is verified at version {}", leaf.capability_ref, leaf.contract_version)
         }
         TypedPredicate::HandoffAccepted(leaf) => {
             format!("`{}` accepts handoff `{}`", leaf.recipient_ref, leaf.handoff_ref)
@@ -82,11 +60,8 @@ pub(super) fn evaluated(
     let result = predicate::evaluate(typed, view, at);
     let words = predicate(typed);
     lines.push(format!("{}{words}: {}", "  ".repeat(depth), evaluation(result)));
-    let children: Vec<Value> = typed
-        .children()
-        .iter()
-        .map(|child| evaluated(child, view, at, depth + 1, lines))
-        .collect();
+    let children: Vec<Value> =
+        typed.children().iter().map(|child| evaluated(child, view, at, depth + 1, lines)).collect();
     json!({ "predicate": words, "evaluation": result, "items": children })
 }
 
@@ -96,9 +71,8 @@ pub(super) fn scope(scope: &AffectedScope) -> String {
         AffectedScope::Space {} => "everything".to_owned(),
         AffectedScope::Operation { operation } => format!("`{operation}`"),
         AffectedScope::Target { operation, targets } => {
-            let operation = operation
-                .as_ref()
-                .map_or_else(|| "every operation".to_owned(), |operation| format!("`{operation}`"));
+            let operation =
+                operation.as_ref().map_or_else(|| "every operation".to_owned(), |operation| format!("`{operation}`"));
             format!("{operation} on `{}` of `{}`", targets.address, targets.account)
         }
         AffectedScope::Grant { grant_id } => format!("grant `{grant_id}`"),

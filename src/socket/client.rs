@@ -25,9 +25,7 @@ fn exchange(store: &Path, asked: &Asked) -> std::io::Result<Answer> {
     line.push(b'\n');
     stream.write_all(&line)?;
     let mut answer = Vec::new();
-    BufReader::new(stream)
-        .take(LINE_BYTES_MAX)
-        .read_until(b'\n', &mut answer)?;
+    BufReader::new(stream).take(LINE_BYTES_MAX).read_until(b'\n', &mut answer)?;
     match answer.ends_with(b"\n") {
         true => Ok(serde_json::from_slice(&answer)?),
         false => Err(std::io::Error::other("the answer broke off")),

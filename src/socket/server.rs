@@ -77,10 +77,7 @@ fn peer(stream: &UnixStream, access: &[Access]) -> Option<Peer> {
     if uid == rustix::process::getuid().as_raw() {
         return Some(Peer::Own);
     }
-    access
-        .iter()
-        .find(|access| access.uid == uid)
-        .map(|access| Peer::Mapped(access.identity.clone()))
+    access.iter().find(|access| access.uid == uid).map(|access| Peer::Mapped(access.identity.clone()))
 }
 
 async fn connection(stream: UnixStream, space: Arc<Running>, access: Arc<Vec<Access>>) {
@@ -108,12 +105,7 @@ async fn connection(stream: UnixStream, space: Arc<Running>, access: Arc<Vec<Acc
 
 fn malformed(reason: &str) -> Answer {
     let reason = format!("the request cannot be read: {reason}");
-    Answer {
-        outcome: Outcome::Failed,
-        code: None,
-        data: serde_json::json!({ "error": reason }),
-        text: vec![reason],
-    }
+    Answer { outcome: Outcome::Failed, code: None, data: serde_json::json!({ "error": reason }), text: vec![reason] }
 }
 
 async fn reply(space: &Running, peer: &Peer, line: &[u8]) -> Answer {

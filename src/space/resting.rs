@@ -101,21 +101,8 @@ impl Resting {
             (None, Some(session)) => Credential::Session(session),
             (None, None) => Credential::None,
         };
-        let mechanisms = view
-            .state
-            .profile()
-            .map(|profile| profile.mechanisms.clone())
-            .unwrap_or_default();
-        authenticate(
-            Accepted {
-                mechanisms: &mechanisms,
-                sessions: registry,
-            },
-            identity,
-            subject,
-            credential,
-            &now,
-        )
+        let mechanisms = view.state.profile().map(|profile| profile.mechanisms.clone()).unwrap_or_default();
+        authenticate(Accepted { mechanisms: &mechanisms, sessions: registry }, identity, subject, credential, &now)
     }
 }
 
@@ -125,13 +112,7 @@ impl Space for Resting {
     }
 
     fn view(&self) -> Arc<View> {
-        Arc::new(
-            self.sequence
-                .lock()
-                .unwrap_or_else(PoisonError::into_inner)
-                .durable()
-                .clone(),
-        )
+        Arc::new(self.sequence.lock().unwrap_or_else(PoisonError::into_inner).durable().clone())
     }
 
     fn moment(&self) -> Moment {
@@ -146,20 +127,12 @@ impl Space for Resting {
     fn payload(&self, payload: Payload, signature: Option<&(KeyId, Key)>) -> Result<Submission<Payload>, Fault> {
         let producer = payload.envelope().producer.clone();
         let auth = self.authenticate(&Subject::payload(&payload), signature)?;
-        Ok(Submission {
-            content: Arc::new(payload),
-            producer,
-            auth,
-        })
+        Ok(Submission { content: Arc::new(payload), producer, auth })
     }
 
     fn artifact(&self, artifact: ArtifactBody, producer: ActorRef) -> Result<Submission<ArtifactBody>, Fault> {
         let auth = self.authenticate(&artifact.subject(&producer)?, None)?;
-        Ok(Submission {
-            content: Arc::new(artifact),
-            producer,
-            auth,
-        })
+        Ok(Submission { content: Arc::new(artifact), producer, auth })
     }
 
     fn submit(&self, input: Input) -> Pending<'_, Result<Reply, Error>> {

@@ -34,11 +34,7 @@ impl Running {
     /// The faces' side of a running space.
     #[must_use]
     pub fn new(log: Arc<Log>, handle: Handle) -> Self {
-        Self {
-            log,
-            handle,
-            sessions: Mutex::default(),
-        }
+        Self { log, handle, sessions: Mutex::default() }
     }
 
     /// The handle behind it.
@@ -55,11 +51,7 @@ impl Running {
         }
         let opened = self.handle.session(actor).map_err(|error| {
             let plain = Fault::new(RefusalCode::Unauthenticated, error.to_string());
-            if let closer_actors::Error::Refused(fault) = error {
-                fault
-            } else {
-                plain
-            }
+            if let closer_actors::Error::Refused(fault) = error { fault } else { plain }
         })?;
         let session = Arc::new(opened);
         sessions.insert(actor.clone(), Arc::clone(&session));
@@ -86,9 +78,7 @@ impl Space for Running {
 
     fn payload(&self, payload: Payload, signature: Option<&(KeyId, Key)>) -> Result<Submission<Payload>, Fault> {
         if let Some((key_id, signature)) = signature {
-            return self
-                .handle
-                .authenticate_payload(payload, Credential::Ed25519 { key_id, signature });
+            return self.handle.authenticate_payload(payload, Credential::Ed25519 { key_id, signature });
         }
         let session = self.session(&payload.envelope().producer.actor_id)?;
         self.handle.authenticate_payload(payload, Credential::Session(&session))
@@ -96,8 +86,7 @@ impl Space for Running {
 
     fn artifact(&self, artifact: ArtifactBody, producer: ActorRef) -> Result<Submission<ArtifactBody>, Fault> {
         let session = self.session(&producer.actor_id)?;
-        self.handle
-            .authenticate_artifact(artifact, producer, Credential::Session(&session))
+        self.handle.authenticate_artifact(artifact, producer, Credential::Session(&session))
     }
 
     fn submit(&self, input: Input) -> Pending<'_, Result<Reply, Error>> {

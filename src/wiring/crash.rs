@@ -83,9 +83,7 @@ mod armed {
                 let moment = Duration::from_millis(3);
                 let performed = tokio::time::timeout(moment, performing).await;
                 die();
-                performed.unwrap_or(Performed::NotSent {
-                    reason: "the process was to die here".into(),
-                })
+                performed.unwrap_or(Performed::NotSent { reason: "the process was to die here".into() })
             })
         }
 
@@ -96,14 +94,8 @@ mod armed {
 
     pub(in crate::wiring) fn operations(operations: Arc<dyn Operations>) -> Arc<dyn Operations> {
         match point().as_deref() {
-            Some("during_effect") => Arc::new(Fatal {
-                operations,
-                after_effect: false,
-            }),
-            Some("after_effect") => Arc::new(Fatal {
-                operations,
-                after_effect: true,
-            }),
+            Some("during_effect") => Arc::new(Fatal { operations, after_effect: false }),
+            Some("after_effect") => Arc::new(Fatal { operations, after_effect: true }),
             Some(_) | None => operations,
         }
     }

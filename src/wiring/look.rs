@@ -31,10 +31,7 @@ impl Rounds {
 
     /// Whether each target was looked at twice more: a look that began before may have seen what was.
     pub(super) fn are_past(&self, before: &Self) -> bool {
-        self.0
-            .iter()
-            .zip(&before.0)
-            .all(|(now, before)| *now >= before.saturating_add(2))
+        self.0.iter().zip(&before.0).all(|(now, before)| *now >= before.saturating_add(2))
     }
 }
 
@@ -73,10 +70,7 @@ async fn look(space: &Running, observer: &dyn Observer, observation: &Observatio
         return Ok(());
     }
     let Some(method) = method(&view, observation) else {
-        return Err(Error::World(format!(
-            "no readback method is called `{}`",
-            observation.method
-        )));
+        return Err(Error::World(format!("no readback method is called `{}`", observation.method)));
     };
     let order = ReadbackOrder {
         method: Arc::new(method.clone()),
@@ -90,23 +84,13 @@ async fn look(space: &Running, observer: &dyn Observer, observation: &Observatio
         return Ok(());
     }
     let now = space.moment().now;
-    let evidence = readback::draft(
-        &view,
-        &method,
-        &observed,
-        &observation.target,
-        None,
-        Some(&observation.obligation_id),
-        &now,
-    )?;
+    let evidence =
+        readback::draft(&view, &method, &observed, &observation.target, None, Some(&observation.obligation_id), &now)?;
     let Body::Evidence(body) = evidence.body() else {
         return Ok(());
     };
     let id = Id::from(&body.evidence_id);
-    let reference = ArtifactRef {
-        id: id.as_str().into(),
-        digest: evidence.content_digest(),
-    };
+    let reference = ArtifactRef { id: id.as_str().into(), digest: evidence.content_digest() };
     if !hand_in(space, evidence).await? {
         return Ok(());
     }
@@ -121,48 +105,25 @@ fn is_needed(view: &View, observation: &Observation) -> bool {
     let Some(subject) = &observation.on_need else {
         return true;
     };
-    let own = |result: &&OnRecord<WorkResult>| {
-        result
-            .payload
-            .envelope()
-            .obligation_ids
-            .contains(&observation.obligation_id)
-    };
-    let mut open = view
-        .results
-        .values()
-        .filter(own)
-        .flat_map(|result| &result.body.unresolved);
+    let own =
+        |result: &&OnRecord<WorkResult>| result.payload.envelope().obligation_ids.contains(&observation.obligation_id);
+    let mut open = view.results.values().filter(own).flat_map(|result| &result.body.unresolved);
     open.any(|open| open.subject == *subject && open.need == Need::Evidence)
 }
 
 fn is_being_changed(view: &View, observation: &Observation) -> bool {
-    let mut unsettled = view
-        .unsettled
-        .values()
-        .filter_map(|attempt_id| view.attempts.get(attempt_id));
+    let mut unsettled = view.unsettled.values().filter_map(|attempt_id| view.attempts.get(attempt_id));
     unsettled.any(|attempt| attempt.action.target == observation.target)
 }
 
 fn method(view: &View, observation: &Observation) -> Option<ReadbackMethod> {
-    let accepted = view
-        .state
-        .item(ItemKind::ReadbackMethod, &Id::from(&observation.method))?;
-    if let Item::ReadbackMethod(method) = &accepted.item {
-        Some(method.clone())
-    } else {
-        None
-    }
+    let accepted = view.state.item(ItemKind::ReadbackMethod, &Id::from(&observation.method))?;
+    if let Item::ReadbackMethod(method) = &accepted.item { Some(method.clone()) } else { None }
 }
 
 /// Whether the target shows something else than it did. What cannot be looked at is no news.
 fn is_news(view: &View, method: &ReadbackMethod, observation: &Observation, observed: &Observed) -> bool {
-    let Observed::Seen {
-        observation: seen,
-        target_version,
-        ..
-    } = observed
-    else {
+    let Observed::Seen { observation: seen, target_version, .. } = observed else {
         return false;
     };
     let stream = readback::observation_stream(method, &observation.target);
@@ -196,9 +157,7 @@ async fn announce(space: &Running, declared: &ObservedEvent, evidence: ArtifactR
     let event_id = closer_protocol::derived_id("event", evidence.id.as_str());
     let event = Event {
         event_id: EventId::new(event_id.as_str()),
-        source: SourceRef {
-            source_id: declared.source_id.clone(),
-        },
+        source: SourceRef { source_id: declared.source_id.clone() },
         observed_at: now.clone(),
         received_at: now.clone(),
         entity_ref: declared.entity_ref.clone(),

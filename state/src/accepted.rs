@@ -6,11 +6,7 @@ use closer_contracts::item::{Item, Standing};
 /// The content of an item that is of the named kind.
 macro_rules! only {
     ($item:expr, $kind:ident) => {
-        if let closer_contracts::item::Item::$kind(item) = $item {
-            Some(item)
-        } else {
-            None
-        }
+        if let closer_contracts::item::Item::$kind(item) = $item { Some(item) } else { None }
     };
 }
 pub(crate) use only;

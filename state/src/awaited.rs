@@ -27,12 +27,7 @@ pub(crate) fn awaited(item: &Item) -> Vec<Awaited> {
         visit(predicate, &mut |leaf| inputs(leaf, &mut found));
     }
     if let Item::Reentry(reentry) = item {
-        found.extend(
-            reentry
-                .event_sources
-                .iter()
-                .map(|source| Awaited::Source(source.source_id.clone())),
-        );
+        found.extend(reentry.event_sources.iter().map(|source| Awaited::Source(source.source_id.clone())));
     }
     found
 }

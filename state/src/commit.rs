@@ -75,13 +75,7 @@ impl Derivation {
     /// At this time, with nothing verified.
     #[must_use]
     pub const fn at(now: Timestamp) -> Self {
-        Self {
-            now,
-            origins: Vec::new(),
-            authorities: Vec::new(),
-            closing: Vec::new(),
-            urgent: None,
-        }
+        Self { now, origins: Vec::new(), authorities: Vec::new(), closing: Vec::new(), urgent: None }
     }
 }
 
@@ -93,10 +87,7 @@ impl Derivation {
 /// `no_trigger`, `not_closable`, `not_restrictive`, `self_privilege`, `missing_deadline`.
 pub fn propose(state: &State, delta: Delta, derivation: &Derivation) -> Result<(Commit, State), Vec<Denied>> {
     guard::integrity(state, &delta).map_err(|denied| vec![denied])?;
-    let admission = Admission {
-        delta: &delta,
-        derivation,
-    };
+    let admission = Admission { delta: &delta, derivation };
     let cause = Cause::of(&delta, state.reference().version + 1);
     let mut next = state.clone();
     let mut denials = guard::whole(state, &admission);
@@ -126,12 +117,8 @@ pub(crate) fn changes(delta: &Delta) -> impl Iterator<Item = Cow<'_, Change>> {
 }
 
 fn derive(state: &State, next: &State, delta: &Delta, derivation: &Derivation) -> Vec<DerivedChange> {
-    let invalidated: Vec<Id> = delta
-        .changes
-        .iter()
-        .filter(|change| invalidates(change))
-        .map(|c| c.subject().1)
-        .collect();
+    let invalidated: Vec<Id> =
+        delta.changes.iter().filter(|change| invalidates(change)).map(|c| c.subject().1).collect();
     match delta.admission_path {
         AdmissionPath::Ordinary => {
             let mut derived = consequences(next, invalidated, Reach::Knowledge);
@@ -181,13 +168,7 @@ pub(crate) fn state_ref(
     state_root: Digest,
 ) -> Result<StateRef, Fault> {
     let version = parent.map_or(0, |parent| parent.version + 1);
-    let digest = digest_of(&Chained {
-        version,
-        parent,
-        proposal_digest,
-        derived_digest,
-        state_root,
-    })?;
+    let digest = digest_of(&Chained { version, parent, proposal_digest, derived_digest, state_root })?;
     Ok(StateRef { version, digest })
 }
 
@@ -202,18 +183,7 @@ fn seal(
     let after = state_ref(Some(parent), delta.proposal_digest, derived_digest, state_root)?;
     next.set_reference(after);
     let version = after.version;
-    Ok((
-        Commit {
-            version,
-            parent,
-            delta,
-            derived,
-            derived_digest,
-            state_root,
-            after,
-        },
-        next,
-    ))
+    Ok((Commit { version, parent, delta, derived, derived_digest, state_root, after }, next))
 }
 
 /// Folds a recorded commit into the state before it and compares every digest it names.
@@ -228,40 +198,17 @@ pub fn apply(state: &State, commit: &Commit) -> Result<State, Divergence> {
     same(branch!("state.replay_parent", parent), Divergence::Parent { version })?;
     let proposal = commit.delta.compute_proposal_digest().map_err(fold_fault)?;
     let proposed = proposal == commit.delta.proposal_digest;
-    same(
-        branch!("state.replay_proposal", proposed),
-        Divergence::Proposal { version },
-    )?;
+    same(branch!("state.replay_proposal", proposed), Divergence::Proposal { version })?;
     let derived = digest_of(&commit.derived).map_err(fold_fault)? == commit.derived_digest;
-    same(
-        branch!("state.replay_derived", derived),
-        Divergence::Derived { version },
-    )?;
+    same(branch!("state.replay_derived", derived), Divergence::Derived { version })?;
     let cause = Cause::of(&commit.delta, version);
     let mut next = state.clone();
-    changes(&commit.delta)
-        .try_for_each(|change| fold(&mut next, &change, &cause))
+    changes(&commit.delta).try_for_each(|change| fold(&mut next, &change, &cause)).map_err(fold_fault)?;
+    commit.derived.iter().try_for_each(|change| fold_derived(&mut next, change, &cause)).map_err(fold_fault)?;
+    same(branch!("state.replay_root", next.root() == commit.state_root), Divergence::Root { version })?;
+    let after = state_ref(Some(commit.parent), commit.delta.proposal_digest, commit.derived_digest, commit.state_root)
         .map_err(fold_fault)?;
-    commit
-        .derived
-        .iter()
-        .try_for_each(|change| fold_derived(&mut next, change, &cause))
-        .map_err(fold_fault)?;
-    same(
-        branch!("state.replay_root", next.root() == commit.state_root),
-        Divergence::Root { version },
-    )?;
-    let after = state_ref(
-        Some(commit.parent),
-        commit.delta.proposal_digest,
-        commit.derived_digest,
-        commit.state_root,
-    )
-    .map_err(fold_fault)?;
-    same(
-        branch!("state.replay_after", after == commit.after),
-        Divergence::After { version },
-    )?;
+    same(branch!("state.replay_after", after == commit.after), Divergence::After { version })?;
     next.set_reference(after);
     Ok(next)
 }
@@ -275,11 +222,7 @@ pub fn touched(commit: &Commit) -> Vec<(ItemKind, Id)> {
         touched.insert(change.subject());
     }
     let mut triggers = |reentries: &[Reentry]| {
-        touched.extend(
-            reentries
-                .iter()
-                .map(|reentry| (ItemKind::Reentry, (&reentry.reentry_id).into())),
-        );
+        touched.extend(reentries.iter().map(|reentry| (ItemKind::Reentry, (&reentry.reentry_id).into())));
     };
     for change in &commit.delta.changes {
         if let Change::AdmitObligation { reentries, .. } | Change::SetTriggers { reentries, .. } = change {
@@ -309,10 +252,7 @@ pub fn restricted_scopes(commit: &Commit) -> Vec<AffectedScope> {
 /// The propositions that the commit's claims and support relations are about, sorted, without repeats.
 #[must_use]
 pub fn propositions(delta: &Delta) -> Vec<PropositionId> {
-    let relations = delta
-        .support_relations
-        .iter()
-        .map(|relation| relation.proposition_id.clone());
+    let relations = delta.support_relations.iter().map(|relation| relation.proposition_id.clone());
     let mut found: BTreeSet<PropositionId> = relations.collect();
     for change in &delta.changes {
         if let Change::Add { item } | Change::Revise { item, .. } = change

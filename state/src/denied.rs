@@ -17,11 +17,7 @@ pub struct Denied {
 impl Denied {
     pub(crate) fn new(code: RefusalCode, offending: impl std::fmt::Display, reason: &str) -> Self {
         let offending = offending.to_string();
-        Self {
-            code,
-            offending: (!offending.is_empty()).then(|| offending.into()),
-            reason: reason.into(),
-        }
+        Self { code, offending: (!offending.is_empty()).then(|| offending.into()), reason: reason.into() }
     }
 
     pub(crate) fn schema(offending: &Id, reason: &str) -> Self {

@@ -102,9 +102,7 @@ pub(crate) fn consequences(state: &State, invalidated: Vec<Id>, reach: Reach) ->
     }
     let mut derived = Vec::new();
     while let Some(premise) = queue.pop_front() {
-        let watchers = state
-            .obligations_watching_item(&premise)
-            .map(|obligation| Id::from(&obligation.obligation_id));
+        let watchers = state.obligations_watching_item(&premise).map(|obligation| Id::from(&obligation.obligation_id));
         let dependents = state.dependents_of(&premise).cloned();
         for dependent in dependents.chain(watchers).collect::<Vec<_>>() {
             for accepted in state.locate(&dependent) {
@@ -122,10 +120,7 @@ pub(crate) fn consequences(state: &State, invalidated: Vec<Id>, reach: Reach) ->
 }
 
 const fn invalidates(change: &Option<DerivedChange>) -> bool {
-    matches!(
-        change,
-        Some(DerivedChange::Suspend { .. } | DerivedChange::RevokeDelegate { .. })
-    )
+    matches!(change, Some(DerivedChange::Suspend { .. } | DerivedChange::RevokeDelegate { .. }))
 }
 
 fn consequence(state: &State, item: &Item, premise: &Id, reach: Reach) -> Option<DerivedChange> {
@@ -137,10 +132,7 @@ fn consequence(state: &State, item: &Item, premise: &Id, reach: Reach) -> Option
         }
         Item::Grant(grant) if branch!("state.delegate_falls", state.item(ItemKind::Grant, &premise).is_some()) => {
             let premise = GrantId::new(premise.as_str());
-            Some(DerivedChange::RevokeDelegate {
-                grant_id: grant.grant_id.clone(),
-                premise,
-            })
+            Some(DerivedChange::RevokeDelegate { grant_id: grant.grant_id.clone(), premise })
         }
         Item::Claim(_)
         | Item::Method(_)
@@ -175,20 +167,13 @@ pub(crate) fn untied(state: &State, change: &Change) -> Vec<DerivedChange> {
         && let Item::Method(new) = &**item
         && let Some(old) = state.method(&new.method_id)
     {
-        let gone = old
-            .dependencies
-            .iter()
-            .filter(|premise| !new.dependencies.contains(premise));
+        let gone = old.dependencies.iter().filter(|premise| !new.dependencies.contains(premise));
         ties.extend(gone.map(|premise| ((&new.method_id).into(), premise.clone())));
     }
     let named = |(id, premise): &(Id, Id)| {
         let found = state.locate(id).map(|accepted| accepted.item.kind());
         found
-            .map(|kind| DerivedChange::Reconsider {
-                kind,
-                id: id.clone(),
-                premise: premise.clone(),
-            })
+            .map(|kind| DerivedChange::Reconsider { kind, id: id.clone(), premise: premise.clone() })
             .collect::<Vec<_>>()
     };
     ties.iter().flat_map(named).collect()
@@ -226,9 +211,7 @@ impl Duty {
         let reentry = Reentry {
             reentry_id: self.reentry_id.clone(),
             obligation_id: self.obligation_id.clone(),
-            predicate: TypedPredicate::TimeReached(TimeReached {
-                at: self.due_at.clone(),
-            }),
+            predicate: TypedPredicate::TimeReached(TimeReached { at: self.due_at.clone() }),
             event_sources: Vec::new(),
             eligible_work: vec![Key::from("reconciliation")],
             resource_posture: Amounts::default(),
@@ -242,10 +225,7 @@ impl Duty {
             obligation_id: self.obligation_id.clone(),
             origin: Origin::Commit(self.origin.clone()),
             scope: self.scope.clone(),
-            gap: Gap {
-                text: self.text.clone(),
-                propositions: vec![self.condition.proposition.clone()],
-            },
+            gap: Gap { text: self.text.clone(), propositions: vec![self.condition.proposition.clone()] },
             resolution_conditions: vec![self.condition.clone()],
             dependencies: Vec::new(),
             status: ObligationStatus::Active,
@@ -256,9 +236,6 @@ impl Duty {
             trigger_gap: None,
             extensions: None,
         };
-        DerivedChange::Oblige {
-            obligation: Box::new(obligation),
-            reentries: vec![reentry],
-        }
+        DerivedChange::Oblige { obligation: Box::new(obligation), reentries: vec![reentry] }
     }
 }

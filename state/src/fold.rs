@@ -20,13 +20,7 @@ pub(crate) struct Cause {
 impl Cause {
     pub(crate) fn of(delta: &Delta, version: u64) -> Self {
         let id = ArtifactId::new(delta.delta_id.as_str());
-        Self {
-            version,
-            delta: ArtifactRef {
-                id,
-                digest: delta.proposal_digest,
-            },
-        }
+        Self { version, delta: ArtifactRef { id, digest: delta.proposal_digest } }
     }
 }
 
@@ -49,9 +43,7 @@ pub(crate) fn fold(state: &mut State, change: &Change, cause: &Cause) -> Result<
             state.put(Item::Obligation((**obligation).clone()), version)?;
             arm(state, reentries, version)
         }
-        Change::SetStatus {
-            obligation_id, status, ..
-        } => {
+        Change::SetStatus { obligation_id, status, .. } => {
             // A settled obligation is not reconsidered by a trigger; reopening installs its own (DEC-29).
             if !status.is_open() {
                 disarm(state, obligation_id, &[])?;
@@ -64,17 +56,10 @@ pub(crate) fn fold(state: &mut State, change: &Change, cause: &Cause) -> Result<
                 }
             })
         }
-        Change::SetConditions {
-            obligation_id,
-            conditions,
-        } => amend(state, obligation_id, version, |obligation| {
+        Change::SetConditions { obligation_id, conditions } => amend(state, obligation_id, version, |obligation| {
             obligation.resolution_conditions.clone_from(conditions);
         }),
-        Change::SetTriggers {
-            obligation_id,
-            reentries,
-            trigger_gap,
-        } => {
+        Change::SetTriggers { obligation_id, reentries, trigger_gap } => {
             let kept: Vec<ReentryId> = reentries.iter().map(|reentry| reentry.reentry_id.clone()).collect();
             disarm(state, obligation_id, &kept)?;
             arm(state, reentries, version)?;
@@ -83,10 +68,7 @@ pub(crate) fn fold(state: &mut State, change: &Change, cause: &Cause) -> Result<
                 obligation.trigger_gap.clone_from(trigger_gap);
             })
         }
-        Change::SetOwner {
-            obligation_id,
-            responsible_owner,
-        } => amend(state, obligation_id, version, |obligation| {
+        Change::SetOwner { obligation_id, responsible_owner } => amend(state, obligation_id, version, |obligation| {
             obligation.responsible_owner = responsible_owner.clone();
         }),
         Change::AddDependency { dependency } => state.put(Item::Dependency(dependency.clone()), version),
@@ -95,13 +77,9 @@ pub(crate) fn fold(state: &mut State, change: &Change, cause: &Cause) -> Result<
             Ok(())
         }
         Change::SuspendEligibility { restriction } => state.put(Item::Restriction(restriction.clone()), version),
-        Change::LiftRestriction { restriction_id, .. } => set_standing(
-            state,
-            ItemKind::Restriction,
-            &restriction_id.into(),
-            Standing::Retracted,
-            version,
-        ),
+        Change::LiftRestriction { restriction_id, .. } => {
+            set_standing(state, ItemKind::Restriction, &restriction_id.into(), Standing::Retracted, version)
+        }
     }
 }
 
@@ -117,36 +95,24 @@ pub(crate) fn set_standing(
 }
 
 pub(crate) fn revoke(state: &mut State, grant_id: &GrantId, cause: &Cause) -> Result<(), Fault> {
-    let mut grant = state
-        .grant(grant_id)
-        .ok_or_else(|| absent(ItemKind::Grant, &grant_id.into()))?
-        .clone();
+    let mut grant = state.grant(grant_id).ok_or_else(|| absent(ItemKind::Grant, &grant_id.into()))?.clone();
     grant.revocation.revoked_by = Some(cause.delta.clone());
     state.put(Item::Grant(grant), cause.version)
 }
 
 pub(crate) fn arm(state: &mut State, reentries: &[Reentry], version: u64) -> Result<(), Fault> {
-    reentries
-        .iter()
-        .try_for_each(|reentry| state.put(Item::Reentry(reentry.clone()), version))
+    reentries.iter().try_for_each(|reentry| state.put(Item::Reentry(reentry.clone()), version))
 }
 
 fn disarm(state: &mut State, obligation_id: &ObligationId, kept: &[ReentryId]) -> Result<(), Fault> {
     let obligation = find(state, obligation_id)?;
-    let gone: Vec<ReentryId> = obligation
-        .reentry_refs
-        .iter()
-        .filter(|id| !kept.contains(id))
-        .cloned()
-        .collect();
+    let gone: Vec<ReentryId> = obligation.reentry_refs.iter().filter(|id| !kept.contains(id)).cloned().collect();
     gone.iter().for_each(|id| state.remove(ItemKind::Reentry, &id.into()));
     Ok(())
 }
 
 fn find<'a>(state: &'a State, id: &ObligationId) -> Result<&'a Obligation, Fault> {
-    state
-        .obligation(id)
-        .ok_or_else(|| absent(ItemKind::Obligation, &id.into()))
+    state.obligation(id).ok_or_else(|| absent(ItemKind::Obligation, &id.into()))
 }
 
 fn amend(

@@ -81,9 +81,7 @@ pub fn genesis(profile: Profile, items: Vec<Item>) -> Result<(Genesis, State), F
 }
 
 fn fault(denied: Denied, item: &Item) -> Fault {
-    let place = denied
-        .offending
-        .map_or_else(String::new, |offending| offending.to_string());
+    let place = denied.offending.map_or_else(String::new, |offending| offending.to_string());
     let fault = Fault::new(denied.code, denied.reason.to_string());
     match place.is_empty() {
         true => fault.within(item.id()),
@@ -124,13 +122,5 @@ fn seal(items: Vec<Item>) -> Result<(Genesis, State), Fault> {
     let state_root = state.root();
     let after = state_ref(None, items_digest, derived_digest, state_root)?;
     state.set_reference(after);
-    Ok((
-        Genesis {
-            items,
-            items_digest,
-            state_root,
-            after,
-        },
-        state,
-    ))
+    Ok((Genesis { items, items_digest, state_root, after }, state))
 }

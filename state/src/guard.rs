@@ -41,11 +41,7 @@ pub(crate) fn integrity(state: &State, delta: &Delta) -> Result<(), Denied> {
         Denied::new(RefusalCode::DigestMismatch, parent.digest, reason)
     })?;
     demand(branch!("state.parent_is_current", parent == now), || {
-        Denied::new(
-            RefusalCode::StaleParent,
-            parent.version,
-            "the delta names a parent that is not the accepted state",
-        )
+        Denied::new(RefusalCode::StaleParent, parent.version, "the delta names a parent that is not the accepted state")
     })
 }
 
@@ -61,18 +57,8 @@ pub(crate) fn whole(state: &State, admission: &Admission<'_>) -> Vec<Denied> {
 
 /// A change to what is wanted, required or permitted needs its own authority, whatever supports it (invariant 2).
 fn authority(state: &State, admission: &Admission<'_>) -> Result<(), Denied> {
-    let Some(change) = admission
-        .delta
-        .changes
-        .iter()
-        .find(|change| needs_authority(state, change))
-    else {
-        return match admission
-            .delta
-            .dependency_updates
-            .iter()
-            .find(|update| carries_delegation(state, update))
-        {
+    let Some(change) = admission.delta.changes.iter().find(|change| needs_authority(state, change)) else {
+        return match admission.delta.dependency_updates.iter().find(|update| carries_delegation(state, update)) {
             Some(update) => verified(admission, &(&update.dependency_id).into()),
             None => Ok(()),
         };
@@ -83,21 +69,13 @@ fn authority(state: &State, admission: &Admission<'_>) -> Result<(), Denied> {
 fn verified(admission: &Admission<'_>, subject: &Id) -> Result<(), Denied> {
     let cited = &admission.delta.required_authority_refs;
     demand(branch!("state.authority_cited", !cited.is_empty()), || {
-        Denied::new(
-            RefusalCode::MissingAuthority,
-            subject,
-            "the change names no authority of its own",
-        )
+        Denied::new(RefusalCode::MissingAuthority, subject, "the change names no authority of its own")
     })?;
     let known = |cited: &&AuthorityRef| !admission.derivation.authorities.contains(&cited.reference);
     let unknown = cited.iter().find(known);
     demand(branch!("state.authority_verified", unknown.is_none()), || {
         let offending = unknown.map_or("", |cited| cited.reference.id.as_str());
-        Denied::new(
-            RefusalCode::MissingAuthority,
-            offending,
-            "an authority that the change names was not verified",
-        )
+        Denied::new(RefusalCode::MissingAuthority, offending, "an authority that the change names was not verified")
     })
 }
 
@@ -124,9 +102,7 @@ fn needs_authority(state: &State, change: &Change) -> bool {
 
 /// Whether the dependency ties a delegate's grant to the one it came from, and so carries its revocation (DEC-66).
 fn carries_delegation(state: &State, dependency: &Dependency) -> bool {
-    [&dependency.premise, &dependency.dependent]
-        .into_iter()
-        .all(|id| state.item(ItemKind::Grant, id).is_some())
+    [&dependency.premise, &dependency.dependent].into_iter().all(|id| state.item(ItemKind::Grant, id).is_some())
 }
 
 /// What must hold of the state after all changes: every touched open obligation can be reconsidered, and no conclusion
@@ -148,42 +124,24 @@ pub(crate) fn outcome(state: &State, admission: &Admission<'_>) -> Vec<Denied> {
         | Change::SuspendEligibility { .. }
         | Change::LiftRestriction { .. } => Ok(()),
     };
-    admission
-        .delta
-        .changes
-        .iter()
-        .filter_map(|change| check(change).err())
-        .collect()
+    admission.delta.changes.iter().filter_map(|change| check(change).err()).collect()
 }
 
 fn reconsiderable(state: &State, id: &ObligationId, admission: &Admission<'_>) -> Result<(), Denied> {
     let obligation = state.obligation(id).filter(|obligation| obligation.status.is_open());
     let now = &admission.derivation.now;
-    demand(
-        obligation.is_none_or(|obligation| crate::trigger::is_reconsiderable(state, obligation, now)),
-        || {
-            let reason =
-                "an open obligation keeps a live trigger, or a gap that is reviewed within the profile's limit";
-            Denied::new(RefusalCode::NoTrigger, id, reason)
-        },
-    )
+    demand(obligation.is_none_or(|obligation| crate::trigger::is_reconsiderable(state, obligation, now)), || {
+        let reason = "an open obligation keeps a live trigger, or a gap that is reviewed within the profile's limit";
+        Denied::new(RefusalCode::NoTrigger, id, reason)
+    })
 }
 
 fn stands(state: &State, item: &Item) -> Result<(), Denied> {
     let id = item.id();
     let promoted = matches!(item, Item::Claim(_) | Item::Method(_)) && !is_invalidated(item);
-    let gone = state
-        .premises_of(&id)
-        .find(|premise| state.locate(premise).any(|a| is_invalidated(&a.item)));
-    demand(
-        !branch!("state.promoted_on_lost_premise", promoted && gone.is_some()),
-        || {
-            let offending = gone.map_or("", Id::as_str);
-            Denied::new(
-                RefusalCode::UnsupportedPromotion,
-                offending,
-                "a premise of the item is suspended or retracted",
-            )
-        },
-    )
+    let gone = state.premises_of(&id).find(|premise| state.locate(premise).any(|a| is_invalidated(&a.item)));
+    demand(!branch!("state.promoted_on_lost_premise", promoted && gone.is_some()), || {
+        let offending = gone.map_or("", Id::as_str);
+        Denied::new(RefusalCode::UnsupportedPromotion, offending, "a premise of the item is suspended or retracted")
+    })
 }

@@ -22,27 +22,18 @@ impl<K: Ord + Clone> Default for Index<K> {
 impl<K: Ord + Clone> Index<K> {
     pub(crate) fn of(&self, key: K) -> impl Iterator<Item = &Id> {
         let from = Bound::Included((key.clone(), Id::from("")));
-        self.0
-            .range((from, Bound::Unbounded))
-            .take_while(move |(other, _)| *other == key)
-            .map(|(_, member)| member)
+        self.0.range((from, Bound::Unbounded)).take_while(move |(other, _)| *other == key).map(|(_, member)| member)
     }
 
     /// The members at keys up to and including `last`, in key order; a member may come more than once.
     pub(crate) fn up_to(&self, last: K) -> impl Iterator<Item = &Id> {
-        self.0
-            .iter()
-            .take_while(move |(key, _)| *key <= last)
-            .map(|(_, member)| member)
+        self.0.iter().take_while(move |(key, _)| *key <= last).map(|(_, member)| member)
     }
 
     /// The first key after `key`.
     pub(crate) fn next_after(&self, key: K) -> Option<&K> {
         let from = Bound::Excluded((key.clone(), Id::from("")));
-        self.0
-            .range((from, Bound::Unbounded))
-            .map(|(next, _)| next)
-            .find(|next| **next > key)
+        self.0.range((from, Bound::Unbounded)).map(|(next, _)| next).find(|next| **next > key)
     }
 
     fn set(&mut self, key: K, member: &Id, held: Held) {
@@ -89,12 +80,8 @@ pub(crate) struct Indexes {
 impl Indexes {
     pub(crate) fn update(&mut self, item: &Item, held: Held) {
         let id = item.id();
-        awaited(item)
-            .into_iter()
-            .for_each(|input| self.awaited.set(input, &id, held));
-        moments(item)
-            .into_iter()
-            .for_each(|moment| self.moments.set(moment, &id, held));
+        awaited(item).into_iter().for_each(|input| self.awaited.set(input, &id, held));
+        moments(item).into_iter().for_each(|moment| self.moments.set(moment, &id, held));
         match item {
             Item::Claim(claim) => self.claims.set(claim.proposition.proposition_id.clone(), &id, held),
             Item::Grant(grant) => {
@@ -105,11 +92,7 @@ impl Indexes {
             Item::Obligation(obligation) => {
                 for dependency in &obligation.dependencies {
                     match &dependency.watch {
-                        Watch::Entity {
-                            entity_ref,
-                            evidence_ids,
-                            ..
-                        } => {
+                        Watch::Entity { entity_ref, evidence_ids, .. } => {
                             self.entity_watchers.set(entity_ref.clone(), &id, held);
                             for evidence in evidence_ids {
                                 self.evidence_watchers.set(evidence.clone(), &id, held);

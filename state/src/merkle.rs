@@ -14,26 +14,17 @@ use std::sync::{Arc, OnceLock};
 type Path = [u8; 32];
 
 fn path_of(kind: ItemKind, id: &Id) -> Path {
-    *hash_parts(
-        "closer.merkle.key.v1",
-        &[kind.as_str().as_bytes(), id.as_str().as_bytes()],
-    )
-    .raw()
+    *hash_parts("closer.merkle.key.v1", &[kind.as_str().as_bytes(), id.as_str().as_bytes()]).raw()
 }
 
 /// The bit of a path, counted from its most significant one.
 fn is_right(path: &Path, bit: u8) -> bool {
-    path.get(usize::from(bit / 8))
-        .is_some_and(|byte| byte & (0x80 >> (bit % 8)) != 0)
+    path.get(usize::from(bit / 8)).is_some_and(|byte| byte & (0x80 >> (bit % 8)) != 0)
 }
 
 /// The first bit in which two paths differ.
 fn first_difference(a: &Path, b: &Path) -> Option<u8> {
-    let (at, x, y) = a
-        .iter()
-        .zip(b)
-        .zip(0u8..)
-        .find_map(|((x, y), at)| (x != y).then_some((at, x, y)))?;
+    let (at, x, y) = a.iter().zip(b).zip(0u8..).find_map(|((x, y), at)| (x != y).then_some((at, x, y)))?;
     u8::try_from(u32::from(at) * 8 + (x ^ y).leading_zeros()).ok()
 }
 
@@ -60,10 +51,7 @@ struct Node {
 
 impl Node {
     fn new(shape: Shape) -> Arc<Self> {
-        Arc::new(Self {
-            shape,
-            hash: OnceLock::new(),
-        })
+        Arc::new(Self { shape, hash: OnceLock::new() })
     }
 
     fn branch(bit: u8, left: Arc<Self>, right: Arc<Self>) -> Arc<Self> {
@@ -173,10 +161,7 @@ impl Merkle {
                 true => (right, left),
                 false => (left, right),
             };
-            steps.push(Step {
-                bit: *bit,
-                sibling: sibling.hash(),
-            });
+            steps.push(Step { bit: *bit, sibling: sibling.hash() });
             node = child;
         }
         steps.reverse();
@@ -208,13 +193,10 @@ impl Proof {
     pub fn verify(&self, root: &Digest, kind: ItemKind, id: &Id, value: &Digest) -> bool {
         let path = path_of(kind, id);
         let rises = self.steps.is_sorted_by(|deeper, upper| deeper.bit > upper.bit);
-        let reached = self
-            .steps
-            .iter()
-            .fold(hash_leaf(&path, value), |hash, step| match is_right(&path, step.bit) {
-                true => hash_branch(step.bit, &step.sibling, &hash),
-                false => hash_branch(step.bit, &hash, &step.sibling),
-            });
+        let reached = self.steps.iter().fold(hash_leaf(&path, value), |hash, step| match is_right(&path, step.bit) {
+            true => hash_branch(step.bit, &step.sibling, &hash),
+            false => hash_branch(step.bit, &hash, &step.sibling),
+        });
         rises && reached == *root
     }
 }

@@ -28,9 +28,7 @@ impl Sets {
     /// The first id that the other's writes share with either set.
     #[must_use]
     pub fn touched_by<'a>(&self, writes: impl IntoIterator<Item = &'a Id>) -> Option<&'a Id> {
-        writes
-            .into_iter()
-            .find(|id| self.reads.contains(*id) || self.writes.contains(*id))
+        writes.into_iter().find(|id| self.reads.contains(*id) || self.writes.contains(*id))
     }
 
     fn reads(&mut self, ids: impl IntoIterator<Item = impl Into<Id>>) {
@@ -54,11 +52,7 @@ pub fn sets(delta: &Delta, state: &State) -> Sets {
         read_by(&change, state, &mut sets);
         sets.writes(untied(state, &change).iter().map(|derived| derived.subject().1));
     }
-    let invalidated = delta
-        .changes
-        .iter()
-        .filter(|change| invalidates(change))
-        .map(|change| change.subject().1);
+    let invalidated = delta.changes.iter().filter(|change| invalidates(change)).map(|change| change.subject().1);
     let derived = consequences(state, invalidated.collect(), Reach::Knowledge);
     sets.writes(derived.iter().map(|derived| derived.subject().1));
     sets
@@ -74,27 +68,15 @@ fn read_by(change: &Change, state: &State, sets: &mut Sets) {
             obligation_reads(obligation, sets);
             reentries.iter().for_each(|reentry| trigger_reads(reentry, sets));
         }
-        Change::SetStatus {
-            obligation_id,
-            successor,
-            ..
-        } => {
+        Change::SetStatus { obligation_id, successor, .. } => {
             sets.writes(state.reentries_of(obligation_id).map(|reentry| &reentry.reentry_id));
             sets.reads(successor);
         }
         Change::SetConditions { conditions, .. } => {
-            sets.reads(
-                conditions
-                    .iter()
-                    .map(|condition| condition.evidence_rule_ref.id.clone()),
-            );
+            sets.reads(conditions.iter().map(|condition| condition.evidence_rule_ref.id.clone()));
             sets.reads(conditions.iter().map(|condition| &condition.proposition));
         }
-        Change::SetTriggers {
-            obligation_id,
-            reentries,
-            trigger_gap,
-        } => {
+        Change::SetTriggers { obligation_id, reentries, trigger_gap } => {
             sets.writes(state.reentries_of(obligation_id).map(|reentry| &reentry.reentry_id));
             reentries.iter().for_each(|reentry| trigger_reads(reentry, sets));
             sets.reads(trigger_gap.as_ref().map(|gap| &gap.responsible_owner));
@@ -102,10 +84,7 @@ fn read_by(change: &Change, state: &State, sets: &mut Sets) {
         Change::SetOwner { responsible_owner, .. } => sets.reads([responsible_owner]),
         Change::AddDependency { dependency } => edge_writes(dependency, sets),
         Change::RemoveDependency { dependency_id } => {
-            state
-                .dependency(dependency_id)
-                .into_iter()
-                .for_each(|dependency| edge_writes(dependency, sets));
+            state.dependency(dependency_id).into_iter().for_each(|dependency| edge_writes(dependency, sets));
         }
         Change::SuspendEligibility { restriction } => scope_reads(&restriction.affected_scope, sets),
         Change::Suspend { .. }
@@ -152,12 +131,7 @@ fn item_reads(item: &Item, sets: &mut Sets) {
 fn obligation_reads(obligation: &Obligation, sets: &mut Sets) {
     sets.reads([&obligation.responsible_owner, &obligation.closure_authority]);
     sets.reads(obligation.authority_boundary.iter().cloned());
-    sets.reads(
-        obligation
-            .resolution_conditions
-            .iter()
-            .map(|condition| condition.evidence_rule_ref.id.clone()),
-    );
+    sets.reads(obligation.resolution_conditions.iter().map(|condition| condition.evidence_rule_ref.id.clone()));
     sets.reads(obligation.trigger_gap.as_ref().map(|gap| &gap.responsible_owner));
     for dependency in &obligation.dependencies {
         if let Watch::Item { id } = &dependency.watch {
@@ -184,10 +158,7 @@ fn predicate_reads(predicate: &TypedPredicate, sets: &mut Sets) {
         | TypedPredicate::HandoffAccepted(_)
         | TypedPredicate::TimeReached(_)
         | TypedPredicate::Unsupported(_) => {
-            predicate
-                .children()
-                .iter()
-                .for_each(|child| predicate_reads(child, sets));
+            predicate.children().iter().for_each(|child| predicate_reads(child, sets));
         }
     }
 }
@@ -195,11 +166,7 @@ fn predicate_reads(predicate: &TypedPredicate, sets: &mut Sets) {
 fn scope_reads(scope: &AffectedScope, sets: &mut Sets) {
     match scope {
         AffectedScope::Space {} | AffectedScope::Target { operation: None, .. } => {}
-        AffectedScope::Operation { operation }
-        | AffectedScope::Target {
-            operation: Some(operation),
-            ..
-        } => {
+        AffectedScope::Operation { operation } | AffectedScope::Target { operation: Some(operation), .. } => {
             sets.reads([operation]);
         }
         AffectedScope::Grant { grant_id } => sets.reads([grant_id]),
@@ -224,25 +191,16 @@ pub fn rebase<'a>(
     let sets = sets(delta, current);
     let mut reached = delta.parent_state;
     for commit in between {
-        demand(commit.parent == reached, || {
-            stale(&commit.version, "the history since the parent has a gap")
-        })?;
+        demand(commit.parent == reached, || stale(&commit.version, "the history since the parent has a gap"))?;
         reached = commit.after;
         let written = written(commit);
         let shared = sets.touched_by(&written);
         demand(!branch!("state.rebase_touched", shared.is_some()), || {
-            stale(
-                &shared.map_or("", Id::as_str),
-                "a commit since the parent touched what the delta reads or writes",
-            )
+            stale(&shared.map_or("", Id::as_str), "a commit since the parent touched what the delta reads or writes")
         })?;
     }
-    demand(reached == current.reference(), || {
-        stale(&reached.version, "the history since the parent has a gap")
-    })?;
-    let covering = current
-        .restrictions_in_force()
-        .find(|r| covers(&r.affected_scope, delta, &sets));
+    demand(reached == current.reference(), || stale(&reached.version, "the history since the parent has a gap"))?;
+    let covering = current.restrictions_in_force().find(|r| covers(&r.affected_scope, delta, &sets));
     demand(!branch!("state.rebase_restricted", covering.is_some()), || {
         let offending = covering.map_or("", |restriction| restriction.restriction_id.as_str());
         stale(&offending, "a restriction in force covers the delta")
@@ -251,17 +209,9 @@ pub fn rebase<'a>(
     let needs_authority = |change: &Change| matches!(change.class(), ChangeClass::Normative | ChangeClass::Restrictive);
     let bare = delta.changes.iter().any(needs_authority) && delta.required_authority_refs.is_empty();
     demand(!branch!("state.rebase_lacks_authority", bare), || {
-        Denied::new(
-            RefusalCode::MissingAuthority,
-            &delta.delta_id,
-            "the change names no original authority to keep",
-        )
+        Denied::new(RefusalCode::MissingAuthority, &delta.delta_id, "the change names no original authority to keep")
     })?;
-    let reissued = Delta {
-        delta_id: fresh_id,
-        parent_state: current.reference(),
-        ..delta.clone()
-    };
+    let reissued = Delta { delta_id: fresh_id, parent_state: current.reference(), ..delta.clone() };
     Ok(reissued.sealed()?)
 }
 
@@ -296,11 +246,7 @@ fn covers(scope: &AffectedScope, delta: &Delta, sets: &Sets) -> bool {
         AffectedScope::Obligation { obligation_id } => names(obligation_id.into()),
         AffectedScope::Target { operation, targets } => {
             operation.as_ref().is_some_and(|operation| names(operation.into()))
-                || delta
-                    .changes
-                    .iter()
-                    .flat_map(targets_of)
-                    .any(|other| other.overlaps(targets))
+                || delta.changes.iter().flat_map(targets_of).any(|other| other.overlaps(targets))
         }
     }
 }
@@ -310,7 +256,5 @@ fn targets_of(change: &Change) -> &[TargetPattern] {
         return &[];
     };
     let granted = only!(&**item, Grant).map(|grant| grant.targets.as_slice());
-    granted
-        .or_else(|| only!(&**item, Constraint).map(|constraint| constraint.targets.as_slice()))
-        .unwrap_or_default()
+    granted.or_else(|| only!(&**item, Constraint).map(|constraint| constraint.targets.as_slice())).unwrap_or_default()
 }

@@ -40,10 +40,7 @@ pub fn receipt(commit: &Commit, after: &State, facts: ReceiptFacts) -> Result<Co
     if let Some(details) = &facts.urgent_details {
         let duty = after.obligation(&details.reconciliation_obligation_id);
         if !branch!("state.duty_is_open", duty.is_some_and(|duty| duty.status.is_open())) {
-            let fault = Fault::new(
-                RefusalCode::UnresolvedRef,
-                "the duty to reconcile is not an open obligation",
-            );
+            let fault = Fault::new(RefusalCode::UnresolvedRef, "the duty to reconcile is not an open obligation");
             return Err(fault.within("reconciliation_obligation_id").within("urgent_details"));
         }
     }
@@ -59,10 +56,7 @@ pub fn receipt(commit: &Commit, after: &State, facts: ReceiptFacts) -> Result<Co
         committed_at: facts.committed_at,
         invalidated_dependencies: invalidated(commit)?,
         urgent_details: facts.urgent_details,
-        profile_ref: VersionedRef {
-            id: (&profile.profile_id).into(),
-            version: profile.version,
-        },
+        profile_ref: VersionedRef { id: (&profile.profile_id).into(), version: profile.version },
     };
     receipt.check()?;
     Ok(receipt)
@@ -101,9 +95,7 @@ pub fn verify_chain<'a>(receipts: impl IntoIterator<Item = &'a CommitReceipt>) -
         let continues = previous.is_none_or(|previous| previous.after_state == receipt.before_state);
         let rises = receipt.after_state.version == receipt.before_state.version + 1;
         if !branch!("state.receipts_chain", continues && rises) {
-            return Err(Divergence::Chain {
-                receipt: receipt.receipt_id.to_string(),
-            });
+            return Err(Divergence::Chain { receipt: receipt.receipt_id.to_string() });
         }
         previous = Some(receipt);
     }

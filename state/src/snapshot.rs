@@ -36,12 +36,7 @@ impl Snapshot {
     pub fn of(state: &State) -> Self {
         let kept = |kind: &ItemKind| {
             let items = state.items(*kind);
-            items
-                .map(|accepted| Kept {
-                    since: accepted.since,
-                    item: accepted.item.clone(),
-                })
-                .collect::<Vec<_>>()
+            items.map(|accepted| Kept { since: accepted.since, item: accepted.item.clone() }).collect::<Vec<_>>()
         };
         Self {
             reference: state.reference(),
@@ -58,9 +53,7 @@ impl Snapshot {
         let version = self.reference.version;
         let mut state = State::empty();
         for Kept { since, item } in &self.items {
-            state
-                .put(item.clone(), *since)
-                .map_err(|fault| Divergence::Fold { version, fault })?;
+            state.put(item.clone(), *since).map_err(|fault| Divergence::Fold { version, fault })?;
         }
         match branch!("state.snapshot_root", state.root() == self.state_root) {
             true => {

@@ -36,10 +36,7 @@ impl State {
     #[must_use]
     pub fn empty() -> Self {
         Self {
-            reference: StateRef {
-                version: 0,
-                digest: hash_parts("closer.state.empty.v1", &[]),
-            },
+            reference: StateRef { version: 0, digest: hash_parts("closer.state.empty.v1", &[]) },
             items: OrdMap::new(),
             merkle: Merkle::default(),
             indexes: Indexes::default(),
@@ -72,19 +69,12 @@ impl State {
 
     /// All items of a kind in id order, whatever their standing.
     pub fn items(&self, kind: ItemKind) -> impl Iterator<Item = &Accepted> {
-        self.items
-            .get(&kind)
-            .into_iter()
-            .flat_map(OrdMap::values)
-            .map(Arc::as_ref)
+        self.items.get(&kind).into_iter().flat_map(OrdMap::values).map(Arc::as_ref)
     }
 
     /// The items with this id: one, except that an appointment has the id of its issuer's identity.
     pub fn locate<'a>(&'a self, id: &Id) -> impl Iterator<Item = &'a Accepted> {
-        self.items
-            .values()
-            .filter_map(move |items| items.get(id))
-            .map(Arc::as_ref)
+        self.items.values().filter_map(move |items| items.get(id)).map(Arc::as_ref)
     }
 
     /// How many items there are.
@@ -190,43 +180,35 @@ impl State {
     /// The readback method, if its accepted version is the one cited.
     #[must_use]
     pub fn readback_method_at(&self, reference: &VersionedRef) -> Option<&ReadbackMethod> {
-        only!(
-            &self.item(ItemKind::ReadbackMethod, &reference.id)?.item,
-            ReadbackMethod
-        )
-        .filter(|method| method.version == reference.version)
+        only!(&self.item(ItemKind::ReadbackMethod, &reference.id)?.item, ReadbackMethod)
+            .filter(|method| method.version == reference.version)
     }
 
     /// The deployment profile in force.
     #[must_use]
     pub fn profile(&self) -> Option<&Profile> {
-        self.items(ItemKind::Profile)
-            .find_map(|accepted| only!(&accepted.item, Profile))
+        self.items(ItemKind::Profile).find_map(|accepted| only!(&accepted.item, Profile))
     }
 
     /// The limits in force: the profile's, or the defaults before there is one.
     #[must_use]
     pub fn limits(&self) -> Limits {
-        self.profile()
-            .map_or_else(Limits::default, |profile| profile.limits.clone())
+        self.profile().map_or_else(Limits::default, |profile| profile.limits.clone())
     }
 
     /// Open obligations in id order.
     pub fn open_obligations(&self) -> impl Iterator<Item = &Obligation> {
-        self.in_force(ItemKind::Obligation)
-            .filter_map(|accepted| only!(&accepted.item, Obligation))
+        self.in_force(ItemKind::Obligation).filter_map(|accepted| only!(&accepted.item, Obligation))
     }
 
     /// Restrictions in force in id order.
     pub fn restrictions_in_force(&self) -> impl Iterator<Item = &Restriction> {
-        self.in_force(ItemKind::Restriction)
-            .filter_map(|accepted| only!(&accepted.item, Restriction))
+        self.in_force(ItemKind::Restriction).filter_map(|accepted| only!(&accepted.item, Restriction))
     }
 
     /// Constraints in force in id order.
     pub fn constraints_in_force(&self) -> impl Iterator<Item = &Constraint> {
-        self.in_force(ItemKind::Constraint)
-            .filter_map(|accepted| only!(&accepted.item, Constraint))
+        self.in_force(ItemKind::Constraint).filter_map(|accepted| only!(&accepted.item, Constraint))
     }
 
     fn in_force(&self, kind: ItemKind) -> impl Iterator<Item = &Accepted> {
@@ -235,82 +217,53 @@ impl State {
 
     /// Claims on a proposition in id order, whatever their standing.
     pub fn claims_on<'a>(&'a self, proposition: &PropositionId) -> impl Iterator<Item = &'a Accepted> {
-        self.indexes
-            .claims
-            .of(proposition.clone())
-            .filter_map(|id| self.item(ItemKind::Claim, id))
+        self.indexes.claims.of(proposition.clone()).filter_map(|id| self.item(ItemKind::Claim, id))
     }
 
     /// Grants that allow an operation in id order, revoked ones included.
     pub fn grants_allowing<'a>(&'a self, operation: &OperationId) -> impl Iterator<Item = &'a Grant> {
-        self.indexes
-            .grants
-            .of(operation.clone())
-            .filter_map(|id| only!(&self.item(ItemKind::Grant, id)?.item, Grant))
+        self.indexes.grants.of(operation.clone()).filter_map(|id| only!(&self.item(ItemKind::Grant, id)?.item, Grant))
     }
 
     /// The triggers installed for an obligation, in the order it lists them.
     pub fn reentries_of(&self, obligation: &ObligationId) -> impl Iterator<Item = &Reentry> {
-        let listed = self
-            .obligation(obligation)
-            .map(|obligation| obligation.reentry_refs.iter());
+        let listed = self.obligation(obligation).map(|obligation| obligation.reentry_refs.iter());
         listed.into_iter().flatten().filter_map(|id| self.reentry(id))
     }
 
     /// Obligations that watch an entity, open or closed, in id order.
     pub fn obligations_watching_entity<'a>(&'a self, entity: &EntityId) -> impl Iterator<Item = &'a Obligation> {
-        self.indexes
-            .entity_watchers
-            .of(entity.clone())
-            .filter_map(|id| self.obligation_by(id))
+        self.indexes.entity_watchers.of(entity.clone()).filter_map(|id| self.obligation_by(id))
     }
 
     /// Obligations that watch an accepted item, open or closed, in id order.
     pub fn obligations_watching_item<'a>(&'a self, item: &Id) -> impl Iterator<Item = &'a Obligation> {
-        self.indexes
-            .item_watchers
-            .of(item.clone())
-            .filter_map(|id| self.obligation_by(id))
+        self.indexes.item_watchers.of(item.clone()).filter_map(|id| self.obligation_by(id))
     }
 
     /// Obligations that watch for this evidence being cited, open or closed, in id order.
     pub fn obligations_watching_evidence<'a>(&'a self, evidence: &Id) -> impl Iterator<Item = &'a Obligation> {
-        self.indexes
-            .evidence_watchers
-            .of(evidence.clone())
-            .filter_map(|id| self.obligation_by(id))
+        self.indexes.evidence_watchers.of(evidence.clone()).filter_map(|id| self.obligation_by(id))
     }
 
     /// The installed triggers that wait for this input, in id order.
     pub fn triggers_awaiting<'a>(&'a self, input: &Awaited) -> impl Iterator<Item = &'a Reentry> {
-        self.indexes
-            .awaited
-            .of(input.clone())
-            .filter_map(|id| self.reentry_by(id))
+        self.indexes.awaited.of(input.clone()).filter_map(|id| self.reentry_by(id))
     }
 
     /// The obligations with a gap whose review waits for this input, in id order.
     pub fn gaps_awaiting<'a>(&'a self, input: &Awaited) -> impl Iterator<Item = &'a Obligation> {
-        self.indexes
-            .awaited
-            .of(input.clone())
-            .filter_map(|id| self.obligation_by(id))
+        self.indexes.awaited.of(input.clone()).filter_map(|id| self.obligation_by(id))
     }
 
     /// The installed triggers with a moment of their own up to `now`, expiry included; one may come more than once.
     pub fn triggers_due<'a>(&'a self, now: &Timestamp) -> impl Iterator<Item = &'a Reentry> {
-        self.indexes
-            .moments
-            .up_to(now.clone())
-            .filter_map(|id| self.reentry_by(id))
+        self.indexes.moments.up_to(now.clone()).filter_map(|id| self.reentry_by(id))
     }
 
     /// The obligations with a gap whose review names a moment up to `now`; one may come more than once.
     pub fn gaps_due<'a>(&'a self, now: &Timestamp) -> impl Iterator<Item = &'a Obligation> {
-        self.indexes
-            .moments
-            .up_to(now.clone())
-            .filter_map(|id| self.obligation_by(id))
+        self.indexes.moments.up_to(now.clone()).filter_map(|id| self.obligation_by(id))
     }
 
     /// The next moment after `now` at which a trigger or a gap's review may become due.
@@ -329,13 +282,10 @@ impl State {
 
     /// The ids of items that rest on a premise: by a dependency, or as a method that names it. In the order of those.
     pub fn dependents_of<'a>(&'a self, premise: &Id) -> impl Iterator<Item = &'a Id> {
-        self.indexes
-            .premises
-            .of(premise.clone())
-            .filter_map(|holder| match self.item(ItemKind::Dependency, holder) {
-                Some(accepted) => only!(&accepted.item, Dependency).map(|dependency| &dependency.dependent),
-                None => Some(holder),
-            })
+        self.indexes.premises.of(premise.clone()).filter_map(|holder| match self.item(ItemKind::Dependency, holder) {
+            Some(accepted) => only!(&accepted.item, Dependency).map(|dependency| &dependency.dependent),
+            None => Some(holder),
+        })
     }
 
     /// The ids of what an item rests on, by dependencies; a method also names its own.
@@ -343,9 +293,7 @@ impl State {
         let linked = self.indexes.dependents.of(dependent.clone()).filter_map(|holder| {
             only!(&self.item(ItemKind::Dependency, holder)?.item, Dependency).map(|dependency| &dependency.premise)
         });
-        let method = self
-            .item(ItemKind::Method, dependent)
-            .and_then(|accepted| only!(&accepted.item, Method));
+        let method = self.item(ItemKind::Method, dependent).and_then(|accepted| only!(&accepted.item, Method));
         let named = method.into_iter().flat_map(|method| &method.dependencies);
         linked.chain(named)
     }

@@ -10,10 +10,7 @@ use closer_contracts::{Timestamp, branch};
 pub(crate) fn is_reconsiderable(state: &State, obligation: &Obligation, now: &Timestamp) -> bool {
     let mut triggers = state.reentries_of(&obligation.obligation_id);
     let live = triggers.any(|reentry| is_live(state, reentry, now));
-    let gap = obligation
-        .trigger_gap
-        .as_ref()
-        .is_some_and(|gap| is_reviewed(state, gap, now));
+    let gap = obligation.trigger_gap.as_ref().is_some_and(|gap| is_reviewed(state, gap, now));
     branch!("state.can_be_reconsidered", live || gap)
 }
 
@@ -27,9 +24,7 @@ pub(crate) fn is_live(state: &State, reentry: &Reentry, now: &Timestamp) -> bool
 }
 
 fn is_registered(state: &State, id: &closer_contracts::id::SourceId) -> bool {
-    state
-        .source(id)
-        .is_some_and(|source| source.standing == Standing::Current)
+    state.source(id).is_some_and(|source| source.standing == Standing::Current)
 }
 
 fn is_evaluable(state: &State, predicate: &TypedPredicate) -> bool {

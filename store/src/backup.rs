@@ -43,10 +43,7 @@ impl Log {
     /// `NotEmpty`, and whatever the system says.
     pub fn backup(&self, destination: &Path, progress: &mut dyn FnMut(u64)) -> Result<Manifest, StoreError> {
         let target = empty(destination)?;
-        let mut manifest = Manifest {
-            format_version: segment::FORMAT_VERSION,
-            files: Vec::new(),
-        };
+        let mut manifest = Manifest { format_version: segment::FORMAT_VERSION, files: Vec::new() };
         let mut done = 0;
         for (number, file, end, closed) in self.durable_segments() {
             let reading = StoreError::io(format!("reading segment {number}"));
@@ -58,12 +55,8 @@ impl Log {
             progress(done);
         }
         let text = serde_json::to_vec_pretty(&manifest).map_err(|error| StoreError::Manifest(error.to_string()))?;
-        let file = target
-            .create(MANIFEST)
-            .map_err(StoreError::io("writing the manifest"))?;
-        file.write_at(&text, 0)
-            .and_then(|()| file.sync_data())
-            .map_err(StoreError::io("writing the manifest"))?;
+        let file = target.create(MANIFEST).map_err(StoreError::io("writing the manifest"))?;
+        file.write_at(&text, 0).and_then(|()| file.sync_data()).map_err(StoreError::io("writing the manifest"))?;
         target.sync_dir().map_err(StoreError::io("writing the backup"))?;
         Ok(manifest)
     }
@@ -79,10 +72,7 @@ pub fn restore(source: &Path, destination: &Path, progress: &mut dyn FnMut(u64))
     let manifest: Manifest =
         serde_json::from_slice(&text).map_err(|error| StoreError::Manifest(format!("it is not readable: {error}")))?;
     if manifest.format_version > segment::FORMAT_VERSION {
-        return Err(StoreError::NewerVersion {
-            found: manifest.format_version,
-            known: segment::FORMAT_VERSION,
-        });
+        return Err(StoreError::NewerVersion { found: manifest.format_version, known: segment::FORMAT_VERSION });
     }
     let from = RealDisk::at(source).map_err(StoreError::io("opening the backup"))?;
     let held = from.list().map_err(StoreError::io("listing the backup"))?;
@@ -97,9 +87,7 @@ pub fn restore(source: &Path, destination: &Path, progress: &mut dyn FnMut(u64))
         std::fs::remove_dir_all(&part).map_err(StoreError::io("removing an unfinished restore"))?;
         return Err(error);
     }
-    root.rename(PART, "log")
-        .and_then(|()| root.sync_dir())
-        .map_err(StoreError::io("finishing the restore"))?;
+    root.rename(PART, "log").and_then(|()| root.sync_dir()).map_err(StoreError::io("finishing the restore"))?;
     Ok(manifest)
 }
 

@@ -170,19 +170,15 @@ impl Derived {
             tree: Mutex::new(None),
             closing: AtomicBool::new(false),
         };
-        Self {
-            inner: Arc::new(inner),
-            thread: Mutex::new(None),
-        }
+        Self { inner: Arc::new(inner), thread: Mutex::new(None) }
     }
 
     /// Opens it on a thread of its own and follows the log from then on.
     pub(crate) fn start(&self, log: Arc<Shared>, sink: Option<Box<dyn StateSink>>) -> Result<(), StoreError> {
         let inner = Arc::clone(&self.inner);
         let thread = std::thread::Builder::new().name("closer-derived".into());
-        let thread = thread
-            .spawn(move || worker::run(&inner, &log, sink))
-            .map_err(StoreError::io("starting a thread"))?;
+        let thread =
+            thread.spawn(move || worker::run(&inner, &log, sink)).map_err(StoreError::io("starting a thread"))?;
         *self.thread.lock().unwrap_or_else(PoisonError::into_inner) = Some(thread);
         Ok(())
     }
@@ -196,9 +192,7 @@ impl Derived {
         let now = Instant::now();
         follow.lag_bytes += committed.iter().map(|committed| committed.bytes).sum::<usize>();
         follow.oldest.get_or_insert(now);
-        follow
-            .queue
-            .extend(committed.into_iter().map(|committed| (now, committed)));
+        follow.queue.extend(committed.into_iter().map(|committed| (now, committed)));
         drop(follow);
         self.inner.changed.notify_all();
     }
@@ -222,22 +216,19 @@ impl Derived {
 
     /// The newest record of this kind and id that it knows.
     pub(crate) fn find(&self, kind: RecordKind, id: &str) -> Option<Cursor> {
-        self.ask(|tree| tree.get(&rows::record_key(kind, id)))?
-            .and_then(|value| rows::cursor(&value))
+        self.ask(|tree| tree.get(&rows::record_key(kind, id)))?.and_then(|value| rows::cursor(&value))
     }
 
     /// A record of the stream at the position or up to [`POSITION_STEP`] after it, if it knows one.
     pub(crate) fn near(&self, stream: &StreamId, position: Position) -> Option<Cursor> {
         let (from, to) = rows::position_range(stream, position);
-        self.ask(|tree| tree.first(&from, &to))?
-            .and_then(|value| rows::cursor(&value))
+        self.ask(|tree| tree.first(&from, &to))?.and_then(|value| rows::cursor(&value))
     }
 
     /// The state that the semantic rows stand for.
     #[must_use]
     pub fn state(&self) -> Option<StateRef> {
-        self.ask(|tree| tree.get(rows::STATE))?
-            .and_then(|value| rows::state(&value))
+        self.ask(|tree| tree.get(rows::STATE))?.and_then(|value| rows::state(&value))
     }
 
     /// A semantic row. A missing row proves nothing.
@@ -283,12 +274,7 @@ impl Derived {
             if left.is_zero() || follow.phase == Phase::Aside {
                 return false;
             }
-            follow = self
-                .inner
-                .changed
-                .wait_timeout(follow, left)
-                .unwrap_or_else(PoisonError::into_inner)
-                .0;
+            follow = self.inner.changed.wait_timeout(follow, left).unwrap_or_else(PoisonError::into_inner).0;
         }
     }
 

@@ -58,10 +58,7 @@ pub enum StoreError {
 impl StoreError {
     /// Wraps a system error with what was being done.
     pub(crate) fn io(what: impl Into<String>) -> impl FnOnce(std::io::Error) -> Self {
-        move |source| Self::Io {
-            what: what.into(),
-            source: Arc::new(source),
-        }
+        move |source| Self::Io { what: what.into(), source: Arc::new(source) }
     }
 }
 

@@ -46,9 +46,7 @@ impl BatchKind {
     }
 
     fn of(code: u32) -> Option<Self> {
-        [Self::Append, Self::Seal, Self::Lease]
-            .into_iter()
-            .find(|kind| kind.code() == code)
+        [Self::Append, Self::Seal, Self::Lease].into_iter().find(|kind| kind.code() == code)
     }
 }
 
@@ -115,29 +113,15 @@ const fn custody_code(custody: CustodyClass) -> u8 {
 
 /// Bytes that a record's frame header takes.
 pub(crate) fn frame_bytes(record: &Record) -> usize {
-    let links: usize = record
-        .links
-        .iter()
-        .map(|link| LINK_FIXED_BYTES + link.stream.as_str().len())
-        .sum();
-    let claims: usize = record
-        .claims
-        .iter()
-        .map(|claim| CLAIM_FIXED_BYTES + claim.key.as_str().len())
-        .sum();
+    let links: usize = record.links.iter().map(|link| LINK_FIXED_BYTES + link.stream.as_str().len()).sum();
+    let claims: usize = record.claims.iter().map(|claim| CLAIM_FIXED_BYTES + claim.key.as_str().len()).sum();
     FRAME_FIXED_BYTES + record.id.len() + record.admitted_at.as_str().len() + links + claims
 }
 
 /// Bytes that a batch of these records takes, padding included.
 pub(crate) fn batch_bytes(records: &[Record]) -> usize {
     let body = |record: &Record| record.body.as_ref().map_or(0, |body| body.len());
-    padded(
-        BATCH_HEADER_BYTES
-            + records
-                .iter()
-                .map(|record| frame_bytes(record) + body(record))
-                .sum::<usize>(),
-    )
+    padded(BATCH_HEADER_BYTES + records.iter().map(|record| frame_bytes(record) + body(record)).sum::<usize>())
 }
 
 /// What a batch is made from.
@@ -172,10 +156,7 @@ pub(crate) fn encode(draft: &Draft<'_>, out: &mut Vec<u8>) -> Digest {
     let heads_at = start + BATCH_HEADER_BYTES;
     let heads = out.get(heads_at..heads_at + heads_bytes).unwrap_or_default();
     let mut header = [0u8; BATCH_HEADER_BYTES];
-    let mut fields = Fields {
-        bytes: &mut header,
-        at: 8,
-    };
+    let mut fields = Fields { bytes: &mut header, at: 8 };
     fields.put(&(heads_bytes as u32).to_le_bytes());
     fields.put(&(bodies_bytes as u32).to_le_bytes());
     fields.put(&crc32c::crc32c(heads).to_le_bytes());

@@ -57,27 +57,15 @@ pub(crate) struct NewPrints {
 impl NewPrints {
     /// Adds the fingerprints of one frame.
     pub(crate) fn add_view(&mut self, cursor: Cursor, frame: &FrameView<'_>) {
-        self.claims
-            .extend(frame.claims.iter().map(|(key, _)| (claim_fingerprint(key), cursor)));
-        self.heads
-            .extend(frame.links.iter().map(|link| (stream_fingerprint(link.stream), cursor)));
+        self.claims.extend(frame.claims.iter().map(|(key, _)| (claim_fingerprint(key), cursor)));
+        self.heads.extend(frame.links.iter().map(|link| (stream_fingerprint(link.stream), cursor)));
     }
 
     /// Adds the fingerprints of records from `first` on.
     pub(crate) fn add(&mut self, first: Cursor, records: &[Record]) {
         for (cursor, record) in (first.0..).map(Cursor).zip(records) {
-            self.claims.extend(
-                record
-                    .claims
-                    .iter()
-                    .map(|claim| (claim_fingerprint(claim.key.as_str()), cursor)),
-            );
-            self.heads.extend(
-                record
-                    .links
-                    .iter()
-                    .map(|link| (stream_fingerprint(link.stream.as_str()), cursor)),
-            );
+            self.claims.extend(record.claims.iter().map(|claim| (claim_fingerprint(claim.key.as_str()), cursor)));
+            self.heads.extend(record.links.iter().map(|link| (stream_fingerprint(link.stream.as_str()), cursor)));
         }
     }
 }
@@ -142,7 +130,5 @@ impl Heads {
 }
 
 fn cold<T>(prints: &Prints, print: &Fingerprint) -> Standing<T> {
-    prints
-        .get(print)
-        .map_or(Standing::Absent, |cursor| Standing::In(*cursor))
+    prints.get(print).map_or(Standing::Absent, |cursor| Standing::In(*cursor))
 }

@@ -101,16 +101,9 @@ pub(crate) struct Segment {
 /// What waits for the writer.
 enum Work {
     Append(Pending),
-    Lease {
-        epoch: Epoch,
-        first: Cursor,
-        slot: Arc<Slot>,
-    },
+    Lease { epoch: Epoch, first: Cursor, slot: Arc<Slot> },
     Seal,
-    Roll {
-        number: u64,
-        file: Arc<dyn DiskFile>,
-    },
+    Roll { number: u64, file: Arc<dyn DiskFile> },
 }
 
 /// An accepted append on its way to the disk.
@@ -227,9 +220,7 @@ impl Log {
     /// # Errors
     /// `Closed` when there is none or it cannot be built.
     pub fn rebuild(&self, progress: &mut dyn FnMut(Cursor)) -> Result<(), StoreError> {
-        self.derived()
-            .ok_or(StoreError::Closed)?
-            .rebuild(self.durable(), progress)
+        self.derived().ok_or(StoreError::Closed)?.rebuild(self.durable(), progress)
     }
 
     /// Ends the log as a killed process would: what is not durable is not written, and the directory is let go.
@@ -249,10 +240,7 @@ impl Log {
     /// The segments with their durable ends: (number, file, end of batches, closed).
     pub(crate) fn durable_segments(&self) -> Vec<(u64, Arc<dyn DiskFile>, u64, bool)> {
         let core = self.shared.core();
-        core.segments
-            .iter()
-            .map(|s| (s.number, Arc::clone(&s.file), s.end, s.closed))
-            .collect()
+        core.segments.iter().map(|s| (s.number, Arc::clone(&s.file), s.end, s.closed)).collect()
     }
 }
 
@@ -268,11 +256,7 @@ impl Drop for Log {
         match self.thread.take().map(JoinHandle::join) {
             Some(Ok(())) => {}
             Some(Err(_)) => tracing::error!("the log's writer thread panicked"),
-            None => self
-                .writer
-                .lock()
-                .unwrap_or_else(PoisonError::into_inner)
-                .close(&self.shared),
+            None => self.writer.lock().unwrap_or_else(PoisonError::into_inner).close(&self.shared),
         }
         if let Some(derived) = &self.shared.derived {
             derived.close();
@@ -341,11 +325,5 @@ impl Core {
 
 /// The damage, as this crate's error.
 fn corrupt(segment: u64, offset: u64, record: Option<Cursor>, what: &'static str) -> StoreError {
-    Corruption {
-        segment,
-        offset,
-        record,
-        what,
-    }
-    .into()
+    Corruption { segment, offset, record, what }.into()
 }

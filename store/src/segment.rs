@@ -95,12 +95,7 @@ impl SegmentHeader {
     pub(crate) fn read(file: &dyn DiskFile, number: u64) -> Result<Self, StoreError> {
         let mut bytes = [0; HEADER_BYTES];
         read_full(file, &mut bytes, 0).map_err(StoreError::io(format!("reading segment {number}")))?;
-        let damaged = || Corruption {
-            segment: number,
-            offset: 0,
-            record: None,
-            what: "the segment header is damaged",
-        };
+        let damaged = || Corruption { segment: number, offset: 0, record: None, what: "the segment header is damaged" };
         let mut take = Take(&bytes);
         let magic = take.array().ok_or_else(damaged)?;
         let (version, inverse) = (take.u32().ok_or_else(damaged)?, take.u32().ok_or_else(damaged)?);
@@ -108,14 +103,9 @@ impl SegmentHeader {
             return Err(damaged().into());
         }
         if version > FORMAT_VERSION {
-            return Err(StoreError::NewerVersion {
-                found: version,
-                known: FORMAT_VERSION,
-            });
+            return Err(StoreError::NewerVersion { found: version, known: FORMAT_VERSION });
         }
-        Self::decode(take)
-            .filter(|header| header.number == number)
-            .ok_or_else(|| damaged().into())
+        Self::decode(take).filter(|header| header.number == number).ok_or_else(|| damaged().into())
     }
 
     fn decode(mut take: Take<'_>) -> Option<Self> {
@@ -125,13 +115,7 @@ impl SegmentHeader {
         }
         let (number, first, sequence, epoch) = (take.u64()?, take.u64()?, take.u64()?, take.u64()?);
         let chain = take.digest()?;
-        Some(Self {
-            number,
-            first: Cursor(first),
-            sequence,
-            epoch: Epoch(epoch),
-            chain,
-        })
+        Some(Self { number, first: Cursor(first), sequence, epoch: Epoch(epoch), chain })
     }
 }
 
@@ -221,25 +205,10 @@ impl Footer {
         let (places, claims, heads, _) = (take.u32()?, take.u32()?, take.u32()?, take.u32()?);
         let (last, last_sequence, epoch) = (take.u64()?, take.u64()?, take.u64()?);
         let chain = take.digest()?;
-        let places = (0..places)
-            .map(|_| Some((Cursor(take.u64()?), take.u64()?)))
-            .collect::<Option<_>>()?;
-        let mut rows = |count| {
-            (0..count)
-                .map(|_| Some((take.array()?, Cursor(take.u64()?))))
-                .collect::<Option<_>>()
-        };
+        let places = (0..places).map(|_| Some((Cursor(take.u64()?), take.u64()?))).collect::<Option<_>>()?;
+        let mut rows = |count| (0..count).map(|_| Some((take.array()?, Cursor(take.u64()?)))).collect::<Option<_>>();
         let (claims, heads) = (rows(claims)?, rows(heads)?);
-        let footer = Self {
-            end,
-            last: Cursor(last),
-            last_sequence,
-            epoch: Epoch(epoch),
-            chain,
-            places,
-            claims,
-            heads,
-        };
+        let footer = Self { end, last: Cursor(last), last_sequence, epoch: Epoch(epoch), chain, places, claims, heads };
         take.0.is_empty().then_some(footer)
     }
 }
@@ -286,14 +255,7 @@ pub(crate) struct Batches {
 impl Batches {
     /// Starts at `offset` and reads up to `end`.
     pub(crate) fn new(file: Arc<dyn DiskFile>, offset: u64, end: u64) -> Self {
-        Self {
-            file,
-            buffer: Vec::new(),
-            buffer_at: offset,
-            offset,
-            end,
-            step: READ_BYTES,
-        }
+        Self { file, buffer: Vec::new(), buffer_at: offset, offset, end, step: READ_BYTES }
     }
 
     /// Reads in steps of `bytes`, for a short look.
@@ -341,11 +303,7 @@ impl Batches {
             let from = usize::try_from(self.offset - self.buffer_at).unwrap_or(usize::MAX);
             let rest = self.buffer.get(from..).unwrap_or_default();
             let zero = rest.iter().all(|byte| *byte == 0);
-            return Ok(if zero {
-                Found::End
-            } else {
-                Found::Damaged("the last batch is cut short")
-            });
+            return Ok(if zero { Found::End } else { Found::Damaged("the last batch is cut short") });
         };
         let magic = window.first_chunk().map(|bytes| u32::from_le_bytes(*bytes));
         if magic == Some(FOOTER_MAGIC) || window.iter().all(|byte| *byte == 0) {
@@ -372,21 +330,14 @@ impl Batches {
 
     /// Looks beyond the end, or beyond a damaged batch, at which the batch of this `sequence` was due.
     pub(crate) fn beyond(mut self, sequence: u64) -> std::io::Result<Beyond> {
-        let mut beyond = Beyond {
-            watermark: 0,
-            zero: true,
-        };
+        let mut beyond = Beyond { watermark: 0, zero: true };
         while self.offset < self.end {
             self.fill(READ_BYTES)?;
             let from = usize::try_from(self.offset - self.buffer_at).unwrap_or(usize::MAX);
             let window = self.buffer.get(from..).unwrap_or_default();
             // Candidates start in the blocks of this window; a header may reach beyond it, so the last stay for the next.
             let last = window.len() as u64 + self.offset >= self.end;
-            let usable = if last {
-                window.len()
-            } else {
-                window.len().saturating_sub(ZERO_BLOCK_BYTES)
-            };
+            let usable = if last { window.len() } else { window.len().saturating_sub(ZERO_BLOCK_BYTES) };
             let usable = usable - usable % ALIGNMENT;
             if usable == 0 {
                 break;
@@ -425,7 +376,5 @@ const ZERO_BLOCK_BYTES: usize = 4096;
 
 /// Whether all bytes are zero, a block at a time.
 fn is_zero(bytes: &[u8]) -> bool {
-    bytes
-        .chunks(256)
-        .all(|block| block.iter().fold(0, |all, byte| all | byte) == 0)
+    bytes.chunks(256).all(|block| block.iter().fold(0, |all, byte| all | byte) == 0)
 }

@@ -60,12 +60,7 @@ struct Walk {
 pub(crate) fn verify(log: &Log, progress: &mut dyn FnMut(Progress)) -> Result<Verified, StoreError> {
     let segments = log.durable_segments();
     let mut walk = Walk {
-        progress: Progress {
-            segments: 0,
-            segments_total: segments.len() as u64,
-            records: 0,
-            bytes: 0,
-        },
+        progress: Progress { segments: 0, segments_total: segments.len() as u64, records: 0, bytes: 0 },
         next: Cursor(1),
         sequence: 1,
         watermark: 0,
@@ -114,37 +109,19 @@ impl Walk {
         closed: bool,
         progress: &mut dyn FnMut(Progress),
     ) -> Result<(), StoreError> {
-        let damage = |offset, record, what| {
-            StoreError::from(Corruption {
-                segment: number,
-                offset,
-                record,
-                what,
-            })
-        };
+        let damage = |offset, record, what| StoreError::from(Corruption { segment: number, offset, record, what });
         let header = SegmentHeader::read(&**file, number)?;
-        let expected = SegmentHeader {
-            number,
-            first: self.next,
-            sequence: self.sequence,
-            epoch: self.epoch,
-            chain: self.chain,
-        };
+        let expected =
+            SegmentHeader { number, first: self.next, sequence: self.sequence, epoch: self.epoch, chain: self.chain };
         if header != expected {
-            return Err(damage(
-                0,
-                Some(self.next),
-                "the segment does not continue the one before",
-            ));
+            return Err(damage(0, Some(self.next), "the segment does not continue the one before"));
         }
         self.claim_prints.clear();
         self.head_prints.clear();
         let mut batches = Batches::new(Arc::clone(file), HEADER_BYTES as u64, end);
         while batches.offset() < end {
             let offset = batches.offset();
-            let found = batches
-                .next(Some(self.chain))
-                .map_err(StoreError::io(format!("reading segment {number}")))?;
+            let found = batches.next(Some(self.chain)).map_err(StoreError::io(format!("reading segment {number}")))?;
             match found {
                 Found::Batch(batch) => self.batch(number, &batch)?,
                 Found::End => return Err(damage(offset, Some(self.next), "a batch is missing")),
@@ -164,12 +141,7 @@ impl Walk {
 
     fn batch(&mut self, number: u64, batch: &Batch<'_>) -> Result<(), StoreError> {
         let header = &batch.header;
-        let damage = |what| Corruption {
-            segment: number,
-            offset: batch.offset,
-            record: Some(self.next),
-            what,
-        };
+        let damage = |what| Corruption { segment: number, offset: batch.offset, record: Some(self.next), what };
         let in_order = header.sequence == self.sequence
             && header.first == self.next
             && header.epoch >= self.epoch
@@ -190,20 +162,12 @@ impl Walk {
     }
 
     fn frame(&mut self, number: u64, batch: &Batch<'_>, cursor: Cursor, frame: &Frame) -> Result<(), StoreError> {
-        let damage = |offset, what| Corruption {
-            segment: number,
-            offset,
-            record: Some(cursor),
-            what,
-        };
+        let damage = |offset, what| Corruption { segment: number, offset, record: Some(cursor), what };
         let record = &frame.record;
         let digest = record.digest();
         for (link, previous) in record.links.iter().zip(&frame.previous) {
-            let (head, at) = self
-                .heads
-                .get(&link.stream)
-                .copied()
-                .map_or((None, Cursor(0)), |(head, at)| (Some(head), at));
+            let (head, at) =
+                self.heads.get(&link.stream).copied().map_or((None, Cursor(0)), |(head, at)| (Some(head), at));
             let continues = link.previous == head.map(|head| head.link)
                 && link.position == Position(head.map_or(0, |head| head.position.0) + 1)
                 && *previous == at;
@@ -219,8 +183,7 @@ impl Walk {
         }
         self.removed.extend(removed_by(record));
         if frame.body(batch.bytes).is_none() {
-            self.misfits
-                .insert(cursor, damage(batch.offset + frame.body_at as u64, BODY_DAMAGED));
+            self.misfits.insert(cursor, damage(batch.offset + frame.body_at as u64, BODY_DAMAGED));
         }
         let mut prints = NewPrints::default();
         prints.add(cursor, std::slice::from_ref(record));
@@ -233,14 +196,7 @@ impl Walk {
     }
 
     fn footer(&self, number: u64, file: &dyn DiskFile, end: u64) -> Result<(), StoreError> {
-        let damage = |what| {
-            StoreError::from(Corruption {
-                segment: number,
-                offset: end,
-                record: None,
-                what,
-            })
-        };
+        let damage = |what| StoreError::from(Corruption { segment: number, offset: end, record: None, what });
         let footer = Footer::read(file).map_err(StoreError::io(format!("reading segment {number}")))?;
         let footer = footer.map_err(|_| damage("the footer is damaged"))?;
         let same = |rows: &[(Fingerprint, Cursor)], seen: &BTreeMap<Fingerprint, Cursor>| {

@@ -20,9 +20,7 @@ fn event(place: &Place, producer: &str, source: &str, id: &str) -> String {
     let (view, now) = (space.view(), space.moment().now);
     let event = Event {
         event_id: id.into(),
-        source: SourceRef {
-            source_id: source.into(),
-        },
+        source: SourceRef { source_id: source.into() },
         observed_at: now.clone(),
         received_at: now.clone(),
         entity_ref: "word".into(),
@@ -39,24 +37,10 @@ fn event(place: &Place, producer: &str, source: &str, id: &str) -> String {
         causation_event_id: None,
         budget_ref: None,
     };
-    let producer = ActorRef {
-        actor_id: producer.into(),
-        role: ProducerRole::Observer,
-    };
-    let disclosure = view
-        .disclosure(&services::intake_disclosure("source.people"))
-        .unwrap()
-        .clone();
-    let payload = services::write(
-        &view,
-        format!("pl.{id}").into(),
-        producer,
-        lineage,
-        disclosure,
-        event,
-        &now,
-    )
-    .unwrap();
+    let producer = ActorRef { actor_id: producer.into(), role: ProducerRole::Observer };
+    let disclosure = view.disclosure(&services::intake_disclosure("source.people")).unwrap().clone();
+    let payload =
+        services::write(&view, format!("pl.{id}").into(), producer, lineage, disclosure, event, &now).unwrap();
     String::from_utf8(payload.bytes().to_vec()).unwrap()
 }
 
@@ -81,26 +65,11 @@ fn each_defect_of_a_payload_has_its_code() {
     refused(&place, &good[..good.len() / 2], "schema_invalid");
     refused(&place, "", "schema_invalid");
     refused(&place, &good.replacen('{', "{\"body\":1,", 1), "schema_invalid");
-    refused(
-        &place,
-        &good.replace("closer-draft-4", "closer-draft-9"),
-        "unknown_version",
-    );
+    refused(&place, &good.replace("closer-draft-4", "closer-draft-9"), "unknown_version");
     refused(&place, &good.replace("word_given", "word_broken"), "digest_mismatch");
-    refused(
-        &place,
-        &good.replace("\"type\":\"EVENT\"", "\"type\":\"WORK\""),
-        "schema_invalid",
-    );
-    let digest = serde_json::from_str::<Value>(&good).unwrap()["content_digest"]
-        .as_str()
-        .unwrap()
-        .to_owned();
-    refused(
-        &place,
-        &good.replace(&digest, &format!("sha256:{}", "0".repeat(64))),
-        "digest_mismatch",
-    );
+    refused(&place, &good.replace("\"type\":\"EVENT\"", "\"type\":\"WORK\""), "schema_invalid");
+    let digest = serde_json::from_str::<Value>(&good).unwrap()["content_digest"].as_str().unwrap().to_owned();
+    refused(&place, &good.replace(&digest, &format!("sha256:{}", "0".repeat(64))), "digest_mismatch");
     refused(&place, &format!("{}{}", good, " ".repeat(2 << 20)), "oversize");
     assert_eq!(place.call(&["--json", "verify"]).expect(0).json()["state"], state);
     send(&place, &good).expect(0);
@@ -110,44 +79,18 @@ fn each_defect_of_a_payload_has_its_code() {
 #[test]
 fn nobody_speaks_in_anothers_name() {
     let place = founded();
-    refused(
-        &place,
-        &event(&place, "closer.observer", "source.files", "event.service"),
-        "unauthenticated",
-    );
-    refused(
-        &place,
-        &event(&place, "agent.worker", "source.people", "event.participant"),
-        "unauthenticated",
-    );
-    refused(
-        &place,
-        &event(&place, "user.owner", "source.people", "event.role"),
-        "unauthenticated",
-    );
-    refused(
-        &place,
-        &event(&place, "issuer.security", "source.files", "event.source"),
-        "unauthenticated",
-    );
-    refused(
-        &place,
-        &event(&place, "nobody", "source.people", "event.nobody"),
-        "unauthenticated",
-    );
+    refused(&place, &event(&place, "closer.observer", "source.files", "event.service"), "unauthenticated");
+    refused(&place, &event(&place, "agent.worker", "source.people", "event.participant"), "unauthenticated");
+    refused(&place, &event(&place, "user.owner", "source.people", "event.role"), "unauthenticated");
+    refused(&place, &event(&place, "issuer.security", "source.files", "event.source"), "unauthenticated");
+    refused(&place, &event(&place, "nobody", "source.people", "event.nobody"), "unauthenticated");
     // A signature by a key that is not registered proves nothing.
     let payload = event(&place, "issuer.security", "source.people", "event.forged");
     let (key, file) = (place.path().join("own.key"), place.path().join("forged.json"));
     std::fs::write(&file, &payload).unwrap();
-    let key_id = place
-        .call(&["--json", "keys", "new", key.to_str().unwrap()])
-        .expect(0)
-        .json()["key_id"]
-        .clone();
-    let signed = place
-        .call(&["--json", "keys", "sign", key.to_str().unwrap(), file.to_str().unwrap()])
-        .expect(0)
-        .json();
+    let key_id = place.call(&["--json", "keys", "new", key.to_str().unwrap()]).expect(0).json()["key_id"].clone();
+    let signed =
+        place.call(&["--json", "keys", "sign", key.to_str().unwrap(), file.to_str().unwrap()]).expect(0).json();
     let arguments = [
         "--json",
         "event",

@@ -4,10 +4,7 @@ use crate::support::{Place, counting, taking};
 use serde_json::Value;
 
 fn runs(place: &Place) -> usize {
-    std::fs::read_to_string(place.path().join("var/world/runs"))
-        .unwrap_or_default()
-        .lines()
-        .count()
+    std::fs::read_to_string(place.path().join("var/world/runs")).unwrap_or_default().lines().count()
 }
 
 /// Crashes at a point, starts again, and gives the final call's JSON.
@@ -28,25 +25,14 @@ fn no_effect_is_repeated_whatever_the_crash_left() {
         eprintln!("skipped: release builds have no crash points");
         return;
     }
-    let rounds: usize = std::env::var("CLOSER_CRASH_ROUNDS")
-        .ok()
-        .and_then(|rounds| rounds.parse().ok())
-        .unwrap_or(1);
+    let rounds: usize = std::env::var("CLOSER_CRASH_ROUNDS").ok().and_then(|rounds| rounds.parse().ok()).unwrap_or(1);
     for _ in 0..rounds {
-        for point in [
-            "before_intent",
-            "after_intent",
-            "after_effect",
-            "before_readback",
-            "after_readback",
-            "before_commit",
-        ] {
+        for point in
+            ["before_intent", "after_intent", "after_effect", "before_readback", "after_readback", "before_commit"]
+        {
             let (place, run, code) = crashed(point, &counting("conditional"));
             assert_eq!((code, runs(&place)), (0, 1), "{point}: {run}");
-            assert_eq!(
-                std::fs::read_to_string(place.path().join("var/world/target")).unwrap(),
-                "done\n"
-            );
+            assert_eq!(std::fs::read_to_string(place.path().join("var/world/target")).unwrap(), "done\n");
         }
     }
 }
@@ -60,17 +46,9 @@ fn an_effect_that_broke_off_stays_unknown_where_it_may_not_be_repeated() {
     let (place, run, code) = crashed("during_effect", &taking("5", "not_repeat_safe"));
     assert_eq!(code, 8, "{run}");
     assert!(runs(&place) <= 1);
-    let why = place
-        .call(&["--json", "obligation", "why", "obligation.count"])
-        .expect(0)
-        .json();
+    let why = place.call(&["--json", "obligation", "why", "obligation.count"]).expect(0).json();
     let waiting = why["waiting"].as_array().unwrap();
-    assert!(
-        waiting
-            .iter()
-            .any(|told| told["for"] == "reconciliation" && told["status"] == "outcome_unknown"),
-        "{why}"
-    );
+    assert!(waiting.iter().any(|told| told["for"] == "reconciliation" && told["status"] == "outcome_unknown"), "{why}");
     place.run(&["--json"]);
     assert!(runs(&place) <= 1);
 }

@@ -7,57 +7,27 @@ use crate::support::{Place, counting};
 fn check(change: impl Fn(String) -> String, field: &str, on: &str) {
     let text = change(counting("conditional"));
     let place = Place::with(&text);
-    let misfit = place
-        .call(&["--json", "init", place.path().to_str().unwrap()])
-        .expect(1)
-        .json();
+    let misfit = place.call(&["--json", "init", place.path().to_str().unwrap()]).expect(1).json();
     assert_eq!(misfit["field"], field, "{misfit}");
     let line = usize::try_from(misfit["line"].as_u64().unwrap()).unwrap();
-    let told = line
-        .checked_sub(1)
-        .and_then(|index| text.lines().nth(index))
-        .unwrap_or_default();
+    let told = line.checked_sub(1).and_then(|index| text.lines().nth(index)).unwrap_or_default();
     assert!(told.contains(on), "line {line} is `{told}`: {misfit}");
     assert!(!place.store().exists());
 }
 
 #[test]
 fn a_misfit_names_line_and_field() {
-    check(
-        |text| text.replace("until = \"idle\"", "until = \"tea\""),
-        "run.until",
-        "until = \"tea\"",
-    );
-    check(
-        |text| text.replace("every_ms = 100", "every_ms = 1.5"),
-        "observation.0.every_ms",
-        "every_ms = 1.5",
-    );
+    check(|text| text.replace("until = \"idle\"", "until = \"tea\""), "run.until", "until = \"tea\"");
+    check(|text| text.replace("every_ms = 100", "every_ms = 1.5"), "observation.0.every_ms", "every_ms = 1.5");
     check(
         |text| text.replace("effect_class = \"external_reversible\"", "effect_class = \"nice\""),
         "operation.0.effect_class",
         "nice",
     );
-    check(
-        |text| text.replace("expiry = \"now+30d\"", "expiry = \"now+30x\""),
-        "grant.0.expiry",
-        "now+30x",
-    );
-    check(
-        |text| text.replace("expiry = \"now+30d\"", "expiry = \"tomorrow\""),
-        "grant.0.expiry",
-        "tomorrow",
-    );
-    check(
-        |text| text.replace("broad = true", "brood = true"),
-        "appointment.0.brood",
-        "brood = true",
-    );
-    check(
-        |text| text.replace("kind = \"issuer\"", "kind = \"issuer\"\nroles = []"),
-        "",
-        "roles = ",
-    );
+    check(|text| text.replace("expiry = \"now+30d\"", "expiry = \"now+30x\""), "grant.0.expiry", "now+30x");
+    check(|text| text.replace("expiry = \"now+30d\"", "expiry = \"tomorrow\""), "grant.0.expiry", "tomorrow");
+    check(|text| text.replace("broad = true", "brood = true"), "appointment.0.brood", "brood = true");
+    check(|text| text.replace("kind = \"issuer\"", "kind = \"issuer\"\nroles = []"), "", "roles = ");
     check(|text| text + "\n[[wish]]\nid = 1\n", "wish", "[[wish]]");
     check(
         |text| {
@@ -70,12 +40,7 @@ fn a_misfit_names_line_and_field() {
         "[[reentry]]",
     );
     check(
-        |text| {
-            text.replace(
-                "declaration = \"declaration.count\"",
-                "declaration = \"declaration.none\"",
-            )
-        },
+        |text| text.replace("declaration = \"declaration.count\"", "declaration = \"declaration.none\""),
         "obligation.0.declaration",
         "declaration.none",
     );
@@ -91,16 +56,10 @@ fn each_of_the_ten_answers_is_asked_for() {
             .map(|line| format!("{line}\n"))
             .collect();
         let place = Place::with(&without);
-        let misfit = place
-            .call(&["--json", "init", place.path().to_str().unwrap()])
-            .expect(1)
-            .json();
+        let misfit = place.call(&["--json", "init", place.path().to_str().unwrap()]).expect(1).json();
         assert_eq!(misfit["field"], "profile.answers");
         let reason = misfit["error"].as_str().unwrap();
-        assert!(
-            reason.contains("profile_incomplete") && reason.contains(&format!("[{question}]")),
-            "{reason}"
-        );
+        assert!(reason.contains("profile_incomplete") && reason.contains(&format!("[{question}]")), "{reason}");
     }
 }
 
@@ -124,44 +83,9 @@ fn wrong_calls_are_told_apart() {
         (&["reentry", "list"], 0),
         (&["reentry", "test", "--json-text", "{\"operator\":\"TimeReached\"}"], 3),
         (&["reentry", "test", "--json-text", "{"], 2),
-        (
-            &[
-                "event",
-                "send",
-                "--source",
-                "source.none",
-                "--entity",
-                "e",
-                "--change",
-                "c",
-            ],
-            4,
-        ),
-        (
-            &[
-                "event",
-                "send",
-                "--source",
-                "source.files",
-                "--entity",
-                "e",
-                "--change",
-                "file_changed",
-            ],
-            3,
-        ),
-        (
-            &[
-                "restrict",
-                "--issuer",
-                "user.owner",
-                "--operation",
-                "file.finish",
-                "--reason",
-                "x",
-            ],
-            3,
-        ),
+        (&["event", "send", "--source", "source.none", "--entity", "e", "--change", "c"], 4),
+        (&["event", "send", "--source", "source.files", "--entity", "e", "--change", "file_changed"], 3),
+        (&["restrict", "--issuer", "user.owner", "--operation", "file.finish", "--reason", "x"], 3),
     ] {
         let called = place.call(arguments);
         assert_eq!(called.code, Some(code), "{arguments:?}: {called:?}");
@@ -175,36 +99,20 @@ fn a_trigger_and_a_key_are_registered_by_name() {
     let reentry = place.path().join("reentry.toml");
     let text = "reentry_id = \"reentry.new\"\nobligation_id = \"obligation.count\"\n[predicate]\noperator = \"TimeReached\"\nat = \"2090-01-01T00:00:00Z\"\n";
     std::fs::write(&reentry, text).unwrap();
-    place
-        .call(&["reentry", "register", reentry.to_str().unwrap()])
-        .expect(0);
-    let listed = place
-        .call(&["--json", "reentry", "list", "--obligation", "obligation.count"])
-        .expect(0)
-        .json();
+    place.call(&["reentry", "register", reentry.to_str().unwrap()]).expect(0);
+    let listed = place.call(&["--json", "reentry", "list", "--obligation", "obligation.count"]).expect(0).json();
     assert_eq!(listed["reentries"].as_array().map(Vec::len), Some(2), "{listed}");
-    let again = place
-        .call(&["--json", "reentry", "register", reentry.to_str().unwrap()])
-        .expect(3)
-        .json();
+    let again = place.call(&["--json", "reentry", "register", reentry.to_str().unwrap()]).expect(3).json();
     assert_eq!(again["code"], "schema_invalid");
 
     let file = place.path().join("issuer.key");
-    let key = place
-        .call(&["--json", "keys", "new", file.to_str().unwrap()])
-        .expect(0)
-        .json();
+    let key = place.call(&["--json", "keys", "new", file.to_str().unwrap()]).expect(0).json();
     let (public_key, key_id) = (key["public_key"].as_str().unwrap(), key["key_id"].as_str().unwrap());
-    place
-        .call(&["keys", "rotate", "issuer.security", public_key, "--scope", "EVENT"])
-        .expect(0);
+    place.call(&["keys", "rotate", "issuer.security", public_key, "--scope", "EVENT"]).expect(0);
     place.call(&["keys", "revoke", key_id, "--compromised"]).expect(0);
     let listed = place.call(&["--json", "keys", "list"]).expect(0).json();
     assert_eq!(listed["keys"][0]["standing"], "compromised", "{listed}");
     // Nobody else's word changes the registry.
-    let other = place
-        .call(&["--json", "--as", "issuer.security", "keys", "revoke", key_id])
-        .expect(3)
-        .json();
+    let other = place.call(&["--json", "--as", "issuer.security", "keys", "revoke", key_id]).expect(3).json();
     assert_eq!(other["code"], "unauthenticated", "{other}");
 }

@@ -9,39 +9,25 @@ fn stages(run: &Value, obligation: &str) -> Vec<String> {
     let told = told.iter().find(|told| told["obligation_id"] == obligation).unwrap();
     assert_eq!(told["trace"]["gaps"], serde_json::json!([]), "{told}");
     let steps = told["trace"]["steps"].as_array().unwrap();
-    steps
-        .iter()
-        .map(|step| step["stage"].as_str().unwrap().to_owned())
-        .collect()
+    steps.iter().map(|step| step["stage"].as_str().unwrap().to_owned()).collect()
 }
 
 fn status<'a>(run: &'a Value, obligation: &str) -> &'a str {
-    let told = run["obligations"]
-        .as_array()
-        .unwrap()
-        .iter()
-        .find(|told| told["obligation_id"] == obligation);
+    let told = run["obligations"].as_array().unwrap().iter().find(|told| told["obligation_id"] == obligation);
     told.unwrap()["status"].as_str().unwrap()
 }
 
 /// Whether openssl says that the certificate is still valid so many seconds from now.
 fn is_valid_for(place: &Place, certificate: &str, seconds: u64) -> bool {
     let file = place.path().join("var/certs").join(certificate);
-    let checked = Command::new("openssl")
-        .args(["x509", "-noout", "-checkend", &seconds.to_string(), "-in"])
-        .arg(file)
-        .output();
+    let checked =
+        Command::new("openssl").args(["x509", "-noout", "-checkend", &seconds.to_string(), "-in"]).arg(file).output();
     checked.unwrap().status.success()
 }
 
 fn public_key(place: &Place, certificate: &str) -> Vec<u8> {
     let file = place.path().join("var/certs").join(certificate);
-    Command::new("openssl")
-        .args(["x509", "-noout", "-pubkey", "-in"])
-        .arg(file)
-        .output()
-        .unwrap()
-        .stdout
+    Command::new("openssl").args(["x509", "-noout", "-pubkey", "-in"]).arg(file).output().unwrap().stdout
 }
 
 const DAYS_30: u64 = 30 * 24 * 3_600;
@@ -56,10 +42,7 @@ fn certificates_are_renewed_to_a_committed_closure() {
     let before = ["web.pem", "mail.pem"].map(|certificate| public_key(&place, certificate));
     assert!(!is_valid_for(&place, "web.pem", DAYS_30));
     let run = place.run(&["--answer", "--json"]).expect(0).json();
-    assert_eq!(
-        (status(&run, "obligation.web"), status(&run, "obligation.mail")),
-        ("resolved", "resolved")
-    );
+    assert_eq!((status(&run, "obligation.web"), status(&run, "obligation.mail")), ("resolved", "resolved"));
     assert!(is_valid_for(&place, "web.pem", DAYS_30) && is_valid_for(&place, "mail.pem", DAYS_30));
     // The grant renews with the key there is; a new key took the owner's word.
     assert_eq!(public_key(&place, "web.pem"), before[0]);
@@ -82,10 +65,8 @@ fn certificates_are_renewed_to_a_committed_closure() {
     ];
     assert!(web.windows(chain.len()).any(|window| window == chain), "{web:?}");
     let mail = stages(&run, "obligation.mail");
-    let judged: Vec<&String> = mail
-        .iter()
-        .filter(|stage| ["bench", "decision", "grant", "dispatch"].contains(&stage.as_str()))
-        .collect();
+    let judged: Vec<&String> =
+        mail.iter().filter(|stage| ["bench", "decision", "grant", "dispatch"].contains(&stage.as_str())).collect();
     assert_eq!(judged, ["bench", "decision", "grant", "dispatch"]);
     // A second run finds nothing to do and changes nothing.
     let again = place.run(&["--answer", "--json"]).expect(0).json();
@@ -99,30 +80,18 @@ fn without_an_answer_it_stops_at_the_bench_and_says_how_to_go_on() {
     }
     let place = Place::example("certificate-renewal", |text| text);
     let stopped = place.run(&[]).expect(6);
-    assert!(
-        stopped.stdout.contains("obligation.mail: awaiting_user_judgment"),
-        "{stopped:?}"
-    );
+    assert!(stopped.stdout.contains("obligation.mail: awaiting_user_judgment"), "{stopped:?}");
     assert!(stopped.stderr.contains("bench decide decision-"), "{stopped:?}");
-    let why = place
-        .call(&["--json", "obligation", "why", "obligation.mail"])
-        .expect(0)
-        .json();
+    let why = place.call(&["--json", "obligation", "why", "obligation.mail"]).expect(0).json();
     let decision = why["waiting"][0]["decision_id"].as_str().unwrap().to_owned();
     assert_eq!(why["waiting"][0]["for"], "user");
     let shown = place.call(&["--json", "bench", "show", &decision]).expect(0).json();
-    assert_eq!(
-        shown["packet"]["requested_authorization"]["action"]["proposal"]["operation"],
-        "certificate.rekey"
-    );
+    assert_eq!(shown["packet"]["requested_authorization"]["action"]["proposal"]["operation"], "certificate.rekey");
     // Refusing leaves it open; nothing is done.
     let key = public_key(&place, "mail.pem");
     place.call(&["bench", "decide", &decision, "perhaps"]).expect(4);
     place.call(&["bench", "decide", &decision, "allow"]).expect(0);
-    let twice = place
-        .call(&["--json", "bench", "decide", &decision, "allow"])
-        .expect(3)
-        .json();
+    let twice = place.call(&["--json", "bench", "decide", &decision, "allow"]).expect(3).json();
     assert_eq!(twice["code"], "stale_packet");
     assert_eq!(public_key(&place, "mail.pem"), key);
     place.run(&[]).expect(0);
@@ -154,26 +123,17 @@ fn a_revoked_key_restricts_at_once() {
     assert_eq!(run.code, Some(6), "{run:?}");
     assert_ne!(status(&run.json(), "obligation.web"), "resolved");
     assert!(!is_valid_for(&place, "web.pem", DAYS_30));
-    let why = place
-        .call(&["--json", "obligation", "why", "obligation.web"])
-        .expect(0)
-        .json();
+    let why = place.call(&["--json", "obligation", "why", "obligation.web"]).expect(0).json();
     assert_eq!(why["waiting"][0]["for"], "restriction", "{why}");
-    let refused: Vec<&str> = why["refused"]
-        .as_array()
-        .unwrap()
-        .iter()
-        .map(|refusal| refusal["code"].as_str().unwrap())
-        .collect();
+    let refused: Vec<&str> =
+        why["refused"].as_array().unwrap().iter().map(|refusal| refusal["code"].as_str().unwrap()).collect();
     assert!(refused.contains(&"restricted"), "{why}");
 }
 
 #[test]
 fn a_cheaper_plan_is_taken_on_the_owners_word_alone() {
     let mut build = Command::new(env!("CARGO"));
-    build
-        .args(["build", "--quiet", "-p", "cost-provider"])
-        .current_dir(env!("CARGO_MANIFEST_DIR"));
+    build.args(["build", "--quiet", "-p", "cost-provider"]).current_dir(env!("CARGO_MANIFEST_DIR"));
     if !cfg!(debug_assertions) {
         build.arg("--release");
     }
@@ -193,9 +153,6 @@ fn a_cheaper_plan_is_taken_on_the_owners_word_alone() {
     let run = place.run(&["--answer", "--json"]).expect(0).json();
     assert_eq!(status(&run, "obligation.cost"), "resolved");
     let state = provider(&place);
-    assert_eq!(
-        (&state["changes"], &state["accounts"]["acme"]["plan"]),
-        (&1.into(), &"economy".into())
-    );
+    assert_eq!((&state["changes"], &state["accounts"]["acme"]["plan"]), (&1.into(), &"economy".into()));
     assert!(stages(&run, "obligation.cost").contains(&"readback".to_owned()));
 }

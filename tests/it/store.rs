@@ -8,12 +8,9 @@ use std::os::unix::net::UnixStream;
 use std::path::{Path, PathBuf};
 
 fn segments(store: &Path) -> Vec<PathBuf> {
-    let log = fs::read_dir(store.join("log"))
-        .unwrap()
-        .map(|entry| entry.unwrap().path());
-    let mut segments: Vec<PathBuf> = log
-        .filter(|path| path.extension().is_some_and(|extension| extension == "log"))
-        .collect();
+    let log = fs::read_dir(store.join("log")).unwrap().map(|entry| entry.unwrap().path());
+    let mut segments: Vec<PathBuf> =
+        log.filter(|path| path.extension().is_some_and(|extension| extension == "log")).collect();
     segments.sort();
     segments
 }
@@ -21,12 +18,7 @@ fn segments(store: &Path) -> Vec<PathBuf> {
 /// The segments of a backup by name.
 fn files(backup: &Path) -> Vec<(String, Vec<u8>)> {
     let entries = fs::read_dir(backup).unwrap().map(|entry| entry.unwrap().path());
-    let named = entries.map(|path| {
-        (
-            path.file_name().unwrap().to_str().unwrap().to_owned(),
-            fs::read(&path).unwrap(),
-        )
-    });
+    let named = entries.map(|path| (path.file_name().unwrap().to_str().unwrap().to_owned(), fs::read(&path).unwrap()));
     let segments: Vec<(String, Vec<u8>)> = named.filter(|(name, _)| name.ends_with(".log")).collect();
     assert!(!segments.is_empty());
     segments
@@ -42,26 +34,16 @@ fn a_backup_restores_to_the_same_record() {
     place.call(&["backup", backup.to_str().unwrap()]).expect(1);
     fs::rename(place.store(), place.path().join("lost")).unwrap();
     place.call(&["obligation", "list"]).expect(4);
-    place
-        .call(&["restore", backup.to_str().unwrap(), place.store().to_str().unwrap()])
-        .expect(0);
+    place.call(&["restore", backup.to_str().unwrap(), place.store().to_str().unwrap()]).expect(0);
     for (name, bytes) in files(&backup) {
-        assert!(
-            fs::read(place.store().join("log").join(&name)).unwrap_or_default() == bytes,
-            "{name} differs"
-        );
+        assert!(fs::read(place.store().join("log").join(&name)).unwrap_or_default() == bytes, "{name} differs");
     }
     let restored = place.call(&["--json", "verify"]).expect(0).json();
-    assert_eq!(
-        (&restored["state"], &restored["heads"]),
-        (&verified["state"], &verified["heads"])
-    );
+    assert_eq!((&restored["state"], &restored["heads"]), (&verified["state"], &verified["heads"]));
     // Others than the user make no copies.
     let other = place.path().join("other");
-    let refused = place
-        .call(&["--json", "--as", "issuer.security", "backup", other.to_str().unwrap()])
-        .expect(3)
-        .json();
+    let refused =
+        place.call(&["--json", "--as", "issuer.security", "backup", other.to_str().unwrap()]).expect(3).json();
     assert_eq!(refused["code"], "missing_authority");
     assert!(!other.exists());
 }
@@ -104,47 +86,22 @@ fn verbs_reach_the_running_process_through_its_socket() {
     assert_eq!(fs::metadata(&socket).unwrap().permissions().mode() & 0o777, 0o600);
     place.call(&["obligation", "list"]).expect(0);
     place.call(&["verify"]).expect(0);
-    let restrict = [
-        "--json",
-        "restrict",
-        "--issuer",
-        "issuer.security",
-        "--operation",
-        "file.finish",
-        "--reason",
-        "enough",
-    ];
-    assert_eq!(
-        place.call(&restrict).expect(0).json()["recorded"]
-            .as_array()
-            .map(Vec::len),
-        Some(1)
-    );
+    let restrict =
+        ["--json", "restrict", "--issuer", "issuer.security", "--operation", "file.finish", "--reason", "enough"];
+    assert_eq!(place.call(&restrict).expect(0).json()["recorded"].as_array().map(Vec::len), Some(1));
     // What is no request gets an answer, and the next request too.
     let stream = UnixStream::connect(&socket).unwrap();
     let mut answers = BufReader::new(stream.try_clone().unwrap()).lines();
-    for garbage in [
-        "",
-        "nonsense",
-        "{\"identity\":null}",
-        "[1,2",
-        "{\"identity\":null,\"request\":{\"verb\":\"fly\"}}",
-    ] {
+    for garbage in ["", "nonsense", "{\"identity\":null}", "[1,2", "{\"identity\":null,\"request\":{\"verb\":\"fly\"}}"]
+    {
         writeln!(&stream, "{garbage}").unwrap();
         let answer = answers.next().unwrap().unwrap();
         assert!(answer.contains("cannot be read"), "{garbage}: {answer}");
     }
-    writeln!(
-        &stream,
-        "{{\"identity\":null,\"request\":{{\"verb\":\"obligation_list\",\"all\":true}}}}"
-    )
-    .unwrap();
+    writeln!(&stream, "{{\"identity\":null,\"request\":{{\"verb\":\"obligation_list\",\"all\":true}}}}").unwrap();
     assert!(answers.next().unwrap().unwrap().contains("obligation.count"));
     for service in ["closer.semantic", "agent.worker", "nobody"] {
-        let refused = place
-            .call(&["--json", "--as", service, "obligation", "list"])
-            .expect(3)
-            .json();
+        let refused = place.call(&["--json", "--as", service, "obligation", "list"]).expect(3).json();
         assert_eq!(refused["code"], "unauthenticated", "{service}");
     }
     assert!(matches!(running.stop(), Some(0 | 8)));

@@ -39,9 +39,7 @@ pub(crate) struct Place {
 impl Place {
     /// A deployment with this file.
     pub(crate) fn with(closer_toml: &str) -> Self {
-        let place = Self {
-            folder: tempfile::tempdir().unwrap(),
-        };
+        let place = Self { folder: tempfile::tempdir().unwrap() };
         fs::write(place.path().join("closer.toml"), closer_toml).unwrap();
         place
     }
@@ -130,11 +128,7 @@ impl Drop for Background {
 
 /// Whether the real openssl is here; says so where it is not.
 pub(crate) fn has_openssl() -> bool {
-    let found = Command::new("openssl")
-        .arg("version")
-        .stdout(Stdio::null())
-        .status()
-        .is_ok();
+    let found = Command::new("openssl").arg("version").stdout(Stdio::null()).status().is_ok();
     if !found {
         eprintln!("skipped: the command `openssl` is not installed");
     }
@@ -143,11 +137,7 @@ pub(crate) fn has_openssl() -> bool {
 
 /// A port that nobody listens on.
 pub(crate) fn free_port() -> u16 {
-    std::net::TcpListener::bind("127.0.0.1:0")
-        .unwrap()
-        .local_addr()
-        .unwrap()
-        .port()
+    std::net::TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port()
 }
 
 /// A small deployment: one target file, changed by a declared program that counts its runs in `runs` and takes a while.
@@ -157,7 +147,5 @@ pub(crate) fn counting(repeat_safety: &str) -> String {
 
 /// As [`counting`], with a program that takes so many seconds.
 pub(crate) fn taking(seconds: &str, repeat_safety: &str) -> String {
-    include_str!("counting.toml")
-        .replace("REPEAT_SAFETY", repeat_safety)
-        .replace("SECONDS", seconds)
+    include_str!("counting.toml").replace("REPEAT_SAFETY", repeat_safety).replace("SECONDS", seconds)
 }

@@ -16,50 +16,10 @@ const ARROWS: [(&str, &[&str]); 11] = [
     ("closer-store", &["contracts", "state"]),
     ("closer-adapters", &["contracts", "state", "monitor", "protocol"]),
     ("closer-actors", &["contracts", "state", "monitor", "protocol", "store"]),
-    (
-        "closer-scenarios",
-        &["contracts", "state", "monitor", "protocol", "store"],
-    ),
-    (
-        "closer-eval",
-        &[
-            "contracts",
-            "state",
-            "monitor",
-            "protocol",
-            "store",
-            "adapters",
-            "actors",
-            "scenarios",
-        ],
-    ),
-    (
-        "closer-bench",
-        &[
-            "contracts",
-            "state",
-            "monitor",
-            "protocol",
-            "store",
-            "adapters",
-            "actors",
-            "scenarios",
-        ],
-    ),
-    (
-        "closer",
-        &[
-            "contracts",
-            "state",
-            "monitor",
-            "protocol",
-            "store",
-            "adapters",
-            "actors",
-            "scenarios",
-            "eval",
-        ],
-    ),
+    ("closer-scenarios", &["contracts", "state", "monitor", "protocol", "store"]),
+    ("closer-eval", &["contracts", "state", "monitor", "protocol", "store", "adapters", "actors", "scenarios"]),
+    ("closer-bench", &["contracts", "state", "monitor", "protocol", "store", "adapters", "actors", "scenarios"]),
+    ("closer", &["contracts", "state", "monitor", "protocol", "store", "adapters", "actors", "scenarios", "eval"]),
 ];
 
 /// The crates that decide and touch nothing.
@@ -90,10 +50,7 @@ const CORE_TESTS_MAY_USE: [&str; 5] = ["insta", "proptest", "serde_json_canonica
 /// When cargo metadata or a manifest cannot be read.
 pub(crate) fn check(root: &Path) -> Result<Findings> {
     let metadata = metadata(root)?;
-    let mut findings = Findings {
-        errors: judge(&metadata),
-        ..Findings::default()
-    };
+    let mut findings = Findings { errors: judge(&metadata), ..Findings::default() };
     for package in &metadata.packages {
         let text = std::fs::read_to_string(&package.manifest_path)
             .with_context(|| format!("cannot read the manifest of {}", package.name))?;
@@ -111,10 +68,7 @@ fn judge(metadata: &Metadata) -> Vec<String> {
     let mut errors = Vec::new();
     for package in &metadata.packages {
         let name = package.name.as_str();
-        let allowed = ARROWS
-            .iter()
-            .find(|(from, _)| *from == name)
-            .map_or(&[][..], |(_, to)| to);
+        let allowed = ARROWS.iter().find(|(from, _)| *from == name).map_or(&[][..], |(_, to)| to);
         let is_core = is_core(name);
         for dependency in &package.dependencies {
             let to = dependency.name.as_str();
@@ -124,9 +78,7 @@ fn judge(metadata: &Metadata) -> Vec<String> {
                     errors.push(format!("{name} → {to} is no allowed arrow"));
                 }
             } else if is_core && !CORE_MAY_USE.contains(&to) && !(is_for_tests && CORE_TESTS_MAY_USE.contains(&to)) {
-                errors.push(format!(
-                    "{name} → {to} is not on the allow-list of the pure core (xtask/src/arch.rs)"
-                ));
+                errors.push(format!("{name} → {to} is not on the allow-list of the pure core (xtask/src/arch.rs)"));
             }
         }
         if !metadata.workspace_default_members.contains(&package.id) {
@@ -143,10 +95,7 @@ fn is_core(package: &str) -> bool {
 /// Dependencies that a member does not inherit from the root.
 fn own_versions(package: &str, manifest: &toml::Table) -> Vec<String> {
     let tables = ["dependencies", "dev-dependencies", "build-dependencies"];
-    let declared = tables
-        .iter()
-        .filter_map(|table| manifest.get(*table)?.as_table())
-        .flatten();
+    let declared = tables.iter().filter_map(|table| manifest.get(*table)?.as_table()).flatten();
     let is_inherited = |value: &toml::Value| value.get("workspace").and_then(toml::Value::as_bool) == Some(true);
     declared
         .filter(|(_, value)| !is_inherited(value))

@@ -39,9 +39,5 @@ pub(crate) fn run(root: &Path, args: &Args) -> Result<()> {
         Subject::Store => "store",
         Subject::Action => "action",
     };
-    must(
-        cargo(root)
-            .args(["run", "--release", "--package", PACKAGE, "--", subject])
-            .args(&args.rest),
-    )
+    must(cargo(root).args(["run", "--release", "--package", PACKAGE, "--", subject]).args(&args.rest))
 }

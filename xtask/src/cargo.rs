@@ -38,12 +38,7 @@ pub(crate) fn cargo(root: &Path) -> Command {
     let mut command = Command::new(program);
     command.current_dir(root);
     // Set by the outer `cargo run` for this crate; children must find their own.
-    for name in [
-        "CARGO_MANIFEST_DIR",
-        "CARGO_MANIFEST_PATH",
-        "CARGO_PKG_NAME",
-        "CARGO_PKG_VERSION",
-    ] {
+    for name in ["CARGO_MANIFEST_DIR", "CARGO_MANIFEST_PATH", "CARGO_PKG_NAME", "CARGO_PKG_VERSION"] {
         command.env_remove(name);
     }
     command
@@ -68,10 +63,7 @@ pub(crate) fn must(command: &mut Command) -> Result<()> {
 /// When it cannot start, does not succeed or writes no UTF-8.
 pub(crate) fn output(command: &mut Command) -> Result<String> {
     let shown = format!("{command:?}");
-    let output = command
-        .stderr(Stdio::inherit())
-        .output()
-        .with_context(|| format!("cannot start {shown}"))?;
+    let output = command.stderr(Stdio::inherit()).output().with_context(|| format!("cannot start {shown}"))?;
     if !output.status.success() {
         bail!("{shown} ended with {}", output.status);
     }

@@ -12,14 +12,7 @@ use crate::{source, tidy, trace};
 /// # Errors
 /// When a step fails; the steps before it have written.
 pub(crate) fn fix(root: &Path) -> Result<()> {
-    must(cargo(root).args([
-        "clippy",
-        "--fix",
-        "--allow-dirty",
-        "--allow-staged",
-        "--workspace",
-        "--all-targets",
-    ]))?;
+    must(cargo(root).args(["clippy", "--fix", "--allow-dirty", "--allow-staged", "--workspace", "--all-targets"]))?;
     must(cargo(root).args(["fmt", "--all"]))?;
     tidy::lower(root, &source::load(root)?)?;
     trace::regenerate(root)

@@ -50,19 +50,10 @@ pub(crate) fn run(root: &Path, args: &Args) -> Result<()> {
 
 /// The scenario with this path, else those whose last part it is.
 fn choose<'a>(names: &'a [String], wanted: &str) -> Vec<&'a str> {
-    let by = |test: &dyn Fn(&str) -> bool| {
-        names
-            .iter()
-            .map(String::as_str)
-            .filter(|name| test(name))
-            .collect::<Vec<_>>()
-    };
+    let by =
+        |test: &dyn Fn(&str) -> bool| names.iter().map(String::as_str).filter(|name| test(name)).collect::<Vec<_>>();
     let exact = by(&|name| name == wanted);
-    if exact.is_empty() {
-        by(&|name| name.rsplit('/').next() == Some(wanted))
-    } else {
-        exact
-    }
+    if exact.is_empty() { by(&|name| name.rsplit('/').next() == Some(wanted)) } else { exact }
 }
 
 #[cfg(test)]

@@ -77,12 +77,8 @@ struct Pending {
 }
 
 fn follow(root: &Path, package: &str, target: &Target, files: &mut Vec<SourceFile>) -> Result<()> {
-    let mut pending = vec![Pending {
-        path: target.src_path.clone(),
-        module: Vec::new(),
-        is_test: target.is_test(),
-        is_root: true,
-    }];
+    let mut pending =
+        vec![Pending { path: target.src_path.clone(), module: Vec::new(), is_test: target.is_test(), is_root: true }];
     while let Some(next) = pending.pop() {
         let shown = relative(root, &next.path);
         let text = std::fs::read_to_string(&next.path).with_context(|| format!("cannot read {shown}"))?;
@@ -94,12 +90,7 @@ fn follow(root: &Path, package: &str, target: &Target, files: &mut Vec<SourceFil
             };
             let mut names = module.parents.clone();
             names.push(module.name.clone());
-            pending.push(Pending {
-                path,
-                module: names,
-                is_test: module.is_test,
-                is_root: false,
-            });
+            pending.push(Pending { path, module: names, is_test: module.is_test, is_root: false });
         }
         files.push(SourceFile {
             path: shown,
@@ -119,56 +110,27 @@ fn module_file(declaring: &Pending, module: &scan::Module) -> Option<PathBuf> {
     if let Some(path) = &module.path {
         return Some(folder.join(path)).filter(|path| path.is_file());
     }
-    let stem = declaring
-        .path
-        .file_stem()
-        .and_then(|stem| stem.to_str())
-        .unwrap_or_default();
-    let mut base = if declaring.is_root || stem == "mod" {
-        folder.to_path_buf()
-    } else {
-        folder.join(stem)
-    };
+    let stem = declaring.path.file_stem().and_then(|stem| stem.to_str()).unwrap_or_default();
+    let mut base = if declaring.is_root || stem == "mod" { folder.to_path_buf() } else { folder.join(stem) };
     // Inline modules around the declaration add their names as folders.
     base.extend(module.parents.iter().skip(declaring.module.len()));
-    let candidates = [
-        base.join(format!("{}.rs", module.name)),
-        base.join(&module.name).join("mod.rs"),
-    ];
+    let candidates = [base.join(format!("{}.rs", module.name)), base.join(&module.name).join("mod.rs")];
     candidates.into_iter().find(|path| path.is_file())
 }
 
 fn dead_files(root: &Path, metadata: &Metadata, files: &[SourceFile]) -> Result<Vec<String>> {
     let mut reached: BTreeSet<String> = files.iter().map(|file| file.path.clone()).collect();
     for file in files {
-        let folder = root
-            .join(&file.path)
-            .parent()
-            .map(Path::to_path_buf)
-            .unwrap_or_default();
-        reached.extend(
-            file.scan
-                .includes
-                .iter()
-                .map(|include| relative(root, &folder.join(include))),
-        );
+        let folder = root.join(&file.path).parent().map(Path::to_path_buf).unwrap_or_default();
+        reached.extend(file.scan.includes.iter().map(|include| relative(root, &folder.join(include))));
     }
     let mut dead = BTreeSet::new();
     for package in &metadata.packages {
         let folder = package.manifest_path.parent().unwrap_or(root);
-        let members: Vec<&Path> = metadata
-            .packages
-            .iter()
-            .filter_map(|other| other.manifest_path.parent())
-            .collect();
+        let members: Vec<&Path> = metadata.packages.iter().filter_map(|other| other.manifest_path.parent()).collect();
         let mut found = Vec::new();
         rust_files(folder, &members, &mut found)?;
-        dead.extend(
-            found
-                .iter()
-                .map(|path| relative(root, path))
-                .filter(|path| !reached.contains(path)),
-        );
+        dead.extend(found.iter().map(|path| relative(root, path)).filter(|path| !reached.contains(path)));
     }
     Ok(dead.into_iter().collect())
 }
@@ -192,8 +154,5 @@ fn rust_files(folder: &Path, members: &[&Path], found: &mut Vec<PathBuf>) -> Res
 
 /// The path as the reports show it.
 pub(crate) fn relative(root: &Path, path: &Path) -> String {
-    path.strip_prefix(root)
-        .unwrap_or(path)
-        .to_string_lossy()
-        .replace('\\', "/")
+    path.strip_prefix(root).unwrap_or(path).to_string_lossy().replace('\\', "/")
 }

@@ -46,19 +46,12 @@ const CORE_EXCEPTIONS: [(&str, &str); 1] = [("contracts/src/mark.rs", "std::env"
 pub(crate) fn check(root: &Path) -> Result<Findings> {
     let sources = source::load(root)?;
     let mut findings = Findings::default();
-    findings.errors.extend(
-        sources
-            .dead
-            .iter()
-            .map(|path| format!("{path}: no module reaches this file")),
-    );
+    findings.errors.extend(sources.dead.iter().map(|path| format!("{path}: no module reaches this file")));
     for file in sources.unique() {
         findings.errors.extend(leftovers(file));
         findings.errors.extend(forbidden_in_core(file));
         if file.line_count > FILE_LINES_ASK {
-            findings
-                .notices
-                .push(format!("{}: {} lines", file.path, file.line_count));
+            findings.notices.push(format!("{}: {} lines", file.path, file.line_count));
         }
     }
     findings.errors.extend(repeated_marks(&sources));
@@ -71,21 +64,14 @@ pub(crate) fn check(root: &Path) -> Result<Findings> {
 }
 
 fn leftovers(file: &SourceFile) -> Vec<String> {
-    let macros = file
-        .scan
-        .macros
-        .iter()
-        .filter(|word| LEFTOVERS.contains(&word.text.as_str()));
+    let macros = file.scan.macros.iter().filter(|word| LEFTOVERS.contains(&word.text.as_str()));
     let macros = macros.map(|word| format!("{}:{}: `{}!` must not stay", file.path, word.line, word.text));
     let attributes = file.scan.attributes.iter().filter(|word| {
         let name = word.text.split(['(', '=']).next().unwrap_or_default();
         matches!(name, "ignore" | "should_panic")
     });
     let attributes = attributes.map(|word| {
-        format!(
-            "{}:{}: `#[{}]`: assert what happens today and say why it is wrong",
-            file.path, word.line, word.text
-        )
+        format!("{}:{}: `#[{}]`: assert what happens today and say why it is wrong", file.path, word.line, word.text)
     });
     macros.chain(attributes).collect()
 }
@@ -105,10 +91,7 @@ fn forbidden_in_core(file: &SourceFile) -> Vec<String> {
                 path.starts_with(&format!("::{forbidden}::"))
             };
             if is_named && !CORE_EXCEPTIONS.contains(&(file.path.as_str(), forbidden)) {
-                found.push(format!(
-                    "{}:{}: the pure core must not name `{}`",
-                    file.path, word.line, word.text
-                ));
+                found.push(format!("{}:{}: the pure core must not name `{}`", file.path, word.line, word.text));
             }
         }
     }
@@ -135,10 +118,8 @@ fn core_lints(root: &Path) -> Result<Vec<String>> {
         toml::from_str(&text).with_context(|| format!("cannot read {path}"))
     };
     let shared = read("clippy.toml".to_owned())?;
-    let files: BTreeMap<&str, toml::Table> = CORE
-        .iter()
-        .map(|name| Ok((*name, read(format!("{name}/clippy.toml"))?)))
-        .collect::<Result<_>>()?;
+    let files: BTreeMap<&str, toml::Table> =
+        CORE.iter().map(|name| Ok((*name, read(format!("{name}/clippy.toml"))?))).collect::<Result<_>>()?;
     Ok(disagreeing_lints(&shared, &files))
 }
 

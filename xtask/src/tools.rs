@@ -19,26 +19,10 @@ enum Installer {
 }
 
 const TOOLS: [Tool; 4] = [
-    Tool {
-        name: "rustfmt",
-        probe: &["cargo", "fmt", "--version"],
-        installer: Installer::Component("rustfmt"),
-    },
-    Tool {
-        name: "clippy",
-        probe: &["cargo", "clippy", "--version"],
-        installer: Installer::Component("clippy"),
-    },
-    Tool {
-        name: "git",
-        probe: &["git", "--version"],
-        installer: Installer::Package("git"),
-    },
-    Tool {
-        name: "openssl",
-        probe: &["openssl", "version"],
-        installer: Installer::Package("openssl"),
-    },
+    Tool { name: "rustfmt", probe: &["cargo", "fmt", "--version"], installer: Installer::Component("rustfmt") },
+    Tool { name: "clippy", probe: &["cargo", "clippy", "--version"], installer: Installer::Component("clippy") },
+    Tool { name: "git", probe: &["git", "--version"], installer: Installer::Package("git") },
+    Tool { name: "openssl", probe: &["openssl", "version"], installer: Installer::Package("openssl") },
 ];
 
 /// Makes sure every tool is there.

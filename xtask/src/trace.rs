@@ -97,9 +97,7 @@ pub(crate) fn check(root: &Path) -> Result<Findings> {
     let mut findings = trace.findings(&shown_before(root));
     let committed = std::fs::read_to_string(root.join(PAGE)).unwrap_or_default();
     if committed != page::render(&trace, &proved(root)) {
-        findings
-            .errors
-            .push(format!("{PAGE} is not current: run `cargo xtask fix`"));
+        findings.errors.push(format!("{PAGE} is not current: run `cargo xtask fix`"));
     }
     Ok(findings)
 }
@@ -109,14 +107,7 @@ pub(crate) fn check(root: &Path) -> Result<Findings> {
 /// # Errors
 /// When a row of the sample is not proved, or the proof cannot run.
 pub(crate) fn prove_sample(root: &Path, count: usize) -> Result<()> {
-    prove(
-        root,
-        &Chosen {
-            rows: Vec::new(),
-            sample: Some(count),
-            all: false,
-        },
-    )
+    prove(root, &Chosen { rows: Vec::new(), sample: Some(count), all: false })
 }
 
 fn prove(root: &Path, chosen: &Chosen) -> Result<()> {
@@ -133,19 +124,12 @@ impl Trace {
         let mut evidence = evidence::of_tests(sources);
         evidence.extend(evidence::of_scenarios(root)?);
         let marks = sources.marks().into_keys().map(str::to_owned).collect();
-        Ok(Self {
-            catalogues: catalogue::read(root)?,
-            evidence,
-            marks,
-        })
+        Ok(Self { catalogues: catalogue::read(root)?, evidence, marks })
     }
 
     /// The rows built now.
     fn rows(&self) -> impl Iterator<Item = &Row> {
-        self.catalogues
-            .iter()
-            .filter(|catalogue| catalogue.is_built_now)
-            .flat_map(|catalogue| &catalogue.rows)
+        self.catalogues.iter().filter(|catalogue| catalogue.is_built_now).flat_map(|catalogue| &catalogue.rows)
     }
 
     /// The claims on each row.
@@ -162,19 +146,13 @@ impl Trace {
     /// Claims that do not hold together, and rows of `shown_before` that nothing shows any more.
     fn findings(&self, shown_before: &BTreeSet<String>) -> Findings {
         let mut findings = Findings::default();
-        let known: BTreeMap<&str, &Row> = self
-            .catalogues
-            .iter()
-            .flat_map(|catalogue| &catalogue.rows)
-            .map(|row| (row.id.as_str(), row))
-            .collect();
+        let known: BTreeMap<&str, &Row> =
+            self.catalogues.iter().flat_map(|catalogue| &catalogue.rows).map(|row| (row.id.as_str(), row)).collect();
         for evidence in &self.evidence {
             let place = &evidence.place;
             if evidence.rows.is_empty() || evidence.rows.len() > ROWS_PER_TEST_MAX {
                 let count = evidence.rows.len();
-                findings.errors.push(format!(
-                    "{place}: shows {count} rows; one to {ROWS_PER_TEST_MAX} are allowed"
-                ));
+                findings.errors.push(format!("{place}: shows {count} rows; one to {ROWS_PER_TEST_MAX} are allowed"));
             }
             for row in &evidence.rows {
                 match known.get(row.as_str()) {
@@ -186,14 +164,10 @@ impl Trace {
                 }
             }
             for mark in evidence.marks.iter().filter(|mark| !self.marks.contains(*mark)) {
-                findings
-                    .errors
-                    .push(format!("{place}: no branch carries the mark `{mark}`"));
+                findings.errors.push(format!("{place}: no branch carries the mark `{mark}`"));
             }
             if evidence.runner.is_none() {
-                findings
-                    .errors
-                    .push(format!("{place}: `shows!` must be the first statement of a test"));
+                findings.errors.push(format!("{place}: `shows!` must be the first statement of a test"));
             }
         }
         let shown = self.by_row();
@@ -207,10 +181,7 @@ impl Trace {
             findings.notices.push(format!("no test cites the mark `{mark}`"));
         }
         let due = self.rows().filter(|row| row.is_due()).count();
-        let due_shown = self
-            .rows()
-            .filter(|row| row.is_due() && shown.contains_key(row.id.as_str()))
-            .count();
+        let due_shown = self.rows().filter(|row| row.is_due() && shown.contains_key(row.id.as_str())).count();
         findings.summary = format!("{} rows shown, of {due} due rows {due_shown}", shown.len());
         findings
     }
@@ -221,9 +192,7 @@ fn shown_before(root: &Path) -> BTreeSet<String> {
     let mut shown = page::shown(&std::fs::read_to_string(root.join(PAGE)).unwrap_or_default());
     let commits = git(root, &["log", "--format=%H", "--", PAGE]).unwrap_or_default();
     for commit in commits.lines() {
-        shown.extend(page::shown(
-            &git(root, &["show", &format!("{commit}:{PAGE}")]).unwrap_or_default(),
-        ));
+        shown.extend(page::shown(&git(root, &["show", &format!("{commit}:{PAGE}")]).unwrap_or_default()));
     }
     shown
 }
@@ -236,10 +205,7 @@ fn proved(root: &Path) -> BTreeSet<(String, String)> {
 /// The output of git, or `None` where there is no repository, no commit or no git.
 fn git(root: &Path, arguments: &[&str]) -> Option<String> {
     let output = Command::new("git").current_dir(root).args(arguments).output().ok()?;
-    output
-        .status
-        .success()
-        .then(|| String::from_utf8_lossy(&output.stdout).into_owned())
+    output.status.success().then(|| String::from_utf8_lossy(&output.stdout).into_owned())
 }
 
 #[cfg(test)]

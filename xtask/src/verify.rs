@@ -57,11 +57,7 @@ const STEPS: [Step; 10] = [
 /// Names the steps that failed.
 pub(crate) fn run(root: &Path, args: &Args) -> Result<()> {
     let is_chosen = |step: &Step| {
-        if args.only.is_empty() {
-            !args.skip.contains(step)
-        } else {
-            args.only.contains(step)
-        }
+        if args.only.is_empty() { !args.skip.contains(step) } else { args.only.contains(step) }
     };
     let mut lines = Vec::new();
     let mut failed = Vec::new();
@@ -87,11 +83,7 @@ pub(crate) fn run(root: &Path, args: &Args) -> Result<()> {
     if !closing_line.is_empty() {
         println!("{closing_line}");
     }
-    if failed.is_empty() {
-        Ok(())
-    } else {
-        bail!("failed: {}", failed.join(", "))
-    }
+    if failed.is_empty() { Ok(()) } else { bail!("failed: {}", failed.join(", ")) }
 }
 
 fn seconds(duration: Duration) -> String {
@@ -107,15 +99,7 @@ impl Step {
             Self::Tidy => report("tidy", tidy::check(root)?),
             Self::Trace => report("trace", trace::check(root)?),
             Self::Clippy => {
-                let lints = [
-                    "clippy",
-                    "--workspace",
-                    "--all-targets",
-                    "--locked",
-                    "--",
-                    "-D",
-                    "warnings",
-                ];
+                let lints = ["clippy", "--workspace", "--all-targets", "--locked", "--", "-D", "warnings"];
                 must(cargo(root).args(lints))
             }
             Self::Docs => {
@@ -123,12 +107,7 @@ impl Step {
                 must(cargo(root).args(arguments).env("RUSTDOCFLAGS", "-D warnings"))
             }
             Self::Proof => trace::prove_sample(root, PROVED_ROWS),
-            Self::Doctests => must(never_writing(cargo(root).args([
-                "test",
-                "--workspace",
-                "--doc",
-                "--locked",
-            ]))),
+            Self::Doctests => must(never_writing(cargo(root).args(["test", "--workspace", "--doc", "--locked"]))),
             Self::Tests => tests(root, closing_line),
         }
     }
@@ -136,44 +115,19 @@ impl Step {
 
 /// Keeps the test libraries from writing into the tree.
 fn never_writing(command: &mut Command) -> &mut Command {
-    command
-        .env("INSTA_UPDATE", "no")
-        .env("PROPTEST_DISABLE_FAILURE_PERSISTENCE", "true")
-        .env_remove("CLOSER_BLESS")
+    command.env("INSTA_UPDATE", "no").env("PROPTEST_DISABLE_FAILURE_PERSISTENCE", "true").env_remove("CLOSER_BLESS")
 }
 
 fn tests(root: &Path, closing_line: &mut String) -> Result<()> {
     let mut command = cargo(root);
     never_writing(&mut command);
     if tools::has_nextest() {
-        let arguments = [
-            "nextest",
-            "run",
-            "--workspace",
-            "--locked",
-            "--no-fail-fast",
-            "--status-level",
-            "fail",
-        ];
-        command
-            .args(arguments)
-            .args(["--final-status-level", "slow", "--show-progress", "none"]);
+        let arguments = ["nextest", "run", "--workspace", "--locked", "--no-fail-fast", "--status-level", "fail"];
+        command.args(arguments).args(["--final-status-level", "slow", "--show-progress", "none"]);
     } else {
-        command.args([
-            "test",
-            "--workspace",
-            "--lib",
-            "--bins",
-            "--tests",
-            "--locked",
-            "--no-fail-fast",
-        ]);
+        command.args(["test", "--workspace", "--lib", "--bins", "--tests", "--locked", "--no-fail-fast"]);
     }
-    let mut child = command
-        .stdout(Stdio::piped())
-        .stderr(Stdio::piped())
-        .spawn()
-        .context("cannot start the tests")?;
+    let mut child = command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().context("cannot start the tests")?;
     let (stdout, stderr) = (child.stdout.take(), child.stderr.take());
     let results = std::thread::scope(|scope| {
         let errors = scope.spawn(|| stderr.map(|pipe| relay(pipe, std::io::stderr())).unwrap_or_default());
@@ -210,20 +164,11 @@ fn summarize(results: &[String]) -> String {
     }
     let sum = |word: &str| -> u64 {
         let counts = results.iter().flat_map(|line| line.split([';', '.']));
-        counts
-            .filter_map(|part| part.trim().strip_suffix(word)?.trim().parse::<u64>().ok())
-            .sum()
+        counts.filter_map(|part| part.trim().strip_suffix(word)?.trim().parse::<u64>().ok()).sum()
     };
     let (passed, failed, ignored) = (sum("passed"), sum("failed"), sum("ignored"));
-    let word = if failed == 0 && !results.iter().any(|line| line.contains("FAILED")) {
-        "ok"
-    } else {
-        "FAILED"
-    };
-    format!(
-        "test result: {word}. {passed} passed; {failed} failed; {ignored} ignored; {} executables",
-        results.len()
-    )
+    let word = if failed == 0 && !results.iter().any(|line| line.contains("FAILED")) { "ok" } else { "FAILED" };
+    format!("test result: {word}. {passed} passed; {failed} failed; {ignored} ignored; {} executables", results.len())
 }
 
 #[cfg(test)]
@@ -237,10 +182,7 @@ mod tests {
             "test result: FAILED. 3 passed; 2 failed; 0 ignored; 0 measured; 0 filtered out; finished in 1.20s",
         ];
         let lines = lines.map(str::to_owned);
-        assert_eq!(
-            summarize(&lines),
-            "test result: FAILED. 15 passed; 2 failed; 1 ignored; 2 executables"
-        );
+        assert_eq!(summarize(&lines), "test result: FAILED. 15 passed; 2 failed; 1 ignored; 2 executables");
     }
 
     #[test]

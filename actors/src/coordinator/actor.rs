@@ -71,21 +71,12 @@ impl Actor for Coordinator {
 
 impl Desk {
     pub(crate) const fn new(space: Arc<Space>, episode_id: EpisodeId, rung: Arc<AtomicBool>) -> Self {
-        Self {
-            space,
-            episode_id,
-            rung,
-            refused: None,
-        }
+        Self { space, episode_id, rung, refused: None }
     }
 
     /// Keeps how often the same stage was refused in a row.
     fn note(&mut self, stage: Next, reply: Reply) {
-        let before = self
-            .refused
-            .take()
-            .filter(|(refused, _, _)| *refused == stage)
-            .map_or(0, |(_, times, _)| times);
+        let before = self.refused.take().filter(|(refused, _, _)| *refused == stage).map_or(0, |(_, times, _)| times);
         self.refused = match reply {
             Reply::Recorded(_) => None,
             Reply::Refused(denials) => Some((stage, before + 1, denials)),
@@ -117,11 +108,7 @@ impl Desk {
             Next::Distil => &desks.distiller,
             Next::Commit { .. } => &desks.semantic,
             Next::End { end, reason } => {
-                let input = Input::End {
-                    episode_id: self.episode_id.clone(),
-                    end: *end,
-                    reason: reason.clone(),
-                };
+                let input = Input::End { episode_id: self.episode_id.clone(), end: *end, reason: reason.clone() };
                 return (next, Path::Charged(self.space.ask(input)));
             }
             Next::Await { .. } => return (next, Path::Wait),

@@ -22,20 +22,12 @@ impl Desk for Assessor {
         let Charge { stage, episode, view } = charge;
         match stage {
             Next::Assess { payload_id } => {
-                let action = view
-                    .actions
-                    .get(payload_id)
-                    .ok_or_else(|| missing("the action is not on record"));
+                let action = view.actions.get(payload_id).ok_or_else(|| missing("the action is not on record"));
                 Attended::Drafted(
-                    action
-                        .and_then(|action| adjudicate::pre_action(view, episode, action, &now))
-                        .map(payload),
+                    action.and_then(|action| adjudicate::pre_action(view, episode, action, &now)).map(payload),
                 )
             }
-            Next::Judge {
-                attempt_id,
-                evidence_id,
-            } => {
+            Next::Judge { attempt_id, evidence_id } => {
                 let attempt = view.attempts.get(attempt_id).zip(view.evidence.get(evidence_id));
                 let attempt = attempt.ok_or_else(|| missing("the attempt or its readback is not on record"));
                 let drafted = attempt
@@ -49,9 +41,7 @@ impl Desk for Assessor {
                     let (charge, delta_id) = (charge.clone(), delta_id.clone());
                     Attended::Calling(Box::pin(async move {
                         let delta = charge.view.deltas.get(&delta_id).map(|delta| Arc::clone(&delta.body));
-                        endorser
-                            .consider(&*delta.ok_or_else(|| missing("the delta is not on record"))?)
-                            .await;
+                        endorser.consider(&*delta.ok_or_else(|| missing("the delta is not on record"))?).await;
                         desk.endorse(&charge, &delta_id)
                     }))
                 }
@@ -75,11 +65,7 @@ impl Desk for Assessor {
 impl Assessor {
     /// The position is taken on the view that was there when it was asked for; the sequence knows what has moved since.
     fn endorse(&self, charge: &Charge, delta_id: &DeltaId) -> Result<Draft, Fault> {
-        let delta = charge
-            .view
-            .deltas
-            .get(delta_id)
-            .ok_or_else(|| missing("the delta is not on record"))?;
+        let delta = charge.view.deltas.get(delta_id).ok_or_else(|| missing("the delta is not on record"))?;
         adjudicate::semantic_commit(&charge.view, &charge.episode, delta, &self.0.moment().now).map(payload)
     }
 }

@@ -19,11 +19,7 @@ impl Desk for Briefcase {
         let Next::AskUser { result, proposal } = &charge.stage else {
             return misdirected(charge);
         };
-        let result = charge
-            .view
-            .results
-            .get(result)
-            .ok_or_else(|| missing("the result is not on record"));
+        let result = charge.view.results.get(result).ok_or_else(|| missing("the result is not on record"));
         let now = self.0.moment().now;
         let drafted =
             result.and_then(|result| bench::draft(&charge.view, &charge.episode, result, proposal.as_deref(), &now));

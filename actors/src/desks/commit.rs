@@ -17,8 +17,6 @@ impl Desk for Commit {
         let Next::Commit { delta_id } = &charge.stage else {
             return misdirected(charge);
         };
-        Attended::Drafted(Ok(Draft::Input(Box::new(Input::Commit {
-            delta_id: delta_id.clone(),
-        }))))
+        Attended::Drafted(Ok(Draft::Input(Box::new(Input::Commit { delta_id: delta_id.clone() }))))
     }
 }

@@ -32,10 +32,7 @@ fn payload(payload: Payload) -> Draft {
 /// A charge that is not this desk's.
 fn misdirected(charge: &Charge) -> Attended {
     tracing::error!(stage = ?charge.stage, "a stage was brought to the wrong desk");
-    Attended::Drafted(Err(Fault::new(
-        RefusalCode::WrongPhase,
-        "the stage belongs to another desk",
-    )))
+    Attended::Drafted(Err(Fault::new(RefusalCode::WrongPhase, "the stage belongs to another desk")))
 }
 
 /// Something that a charge's view does not hold.

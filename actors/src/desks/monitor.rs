@@ -17,10 +17,7 @@ impl Desk for Monitor {
         let Next::Dispatch { payload_id } = &charge.stage else {
             return misdirected(charge);
         };
-        let input = Input::Dispatch {
-            payload_id: payload_id.clone(),
-            adjudication_id: None,
-        };
+        let input = Input::Dispatch { payload_id: payload_id.clone(), adjudication_id: None };
         Attended::Drafted(Ok(Draft::Input(Box::new(input))))
     }
 }

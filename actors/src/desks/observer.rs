@@ -26,19 +26,13 @@ impl Desk for Observer {
         };
         let (space, charge) = (Arc::clone(&self.0), charge.clone());
         let (attempt_id, not_before) = (attempt_id.clone(), not_before.clone());
-        Attended::Calling(Box::pin(async move {
-            look(&space, &charge, &attempt_id, &not_before).await
-        }))
+        Attended::Calling(Box::pin(async move { look(&space, &charge, &attempt_id, &not_before).await }))
     }
 }
 
 async fn look(space: &Space, charge: &Charge, attempt_id: &AttemptId, not_before: &Timestamp) -> Result<Draft, Fault> {
     space.reach(not_before).await;
-    let attempt = charge
-        .view
-        .attempts
-        .get(attempt_id)
-        .ok_or_else(|| missing("the attempt is not on record"))?;
+    let attempt = charge.view.attempts.get(attempt_id).ok_or_else(|| missing("the attempt is not on record"))?;
     let method = episode::readback_method(&charge.view, attempt_id);
     let method = Arc::new(method.ok_or_else(|| missing("no readback method is registered for the operation"))?);
     let order = ReadbackOrder {
@@ -55,18 +49,6 @@ async fn look(space: &Space, charge: &Charge, attempt_id: &AttemptId, not_before
     });
     // Observations are numbered per target: the newest view says which number is next.
     let view = space.view();
-    let attempt = view
-        .attempts
-        .get(attempt_id)
-        .ok_or_else(|| missing("the attempt is not on record"))?;
-    readback::draft(
-        &view,
-        &method,
-        &observed,
-        &order.target,
-        Some(attempt),
-        None,
-        &space.moment().now,
-    )
-    .map(payload)
+    let attempt = view.attempts.get(attempt_id).ok_or_else(|| missing("the attempt is not on record"))?;
+    readback::draft(&view, &method, &observed, &order.target, Some(attempt), None, &space.moment().now).map(payload)
 }

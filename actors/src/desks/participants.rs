@@ -29,9 +29,7 @@ impl Desk for Participants {
             Some(port) => {
                 let (space, charge, port) = (Arc::clone(&self.0), charge.clone(), Arc::clone(port));
                 let (work_id, participant) = (work_id.clone(), participant.clone());
-                Attended::Calling(Box::pin(async move {
-                    ask(&space, &charge, &*port, &participant, &work_id).await
-                }))
+                Attended::Calling(Box::pin(async move { ask(&space, &charge, &*port, &participant, &work_id).await }))
             }
         }
     }
@@ -44,19 +42,11 @@ async fn ask(
     participant: &ActorId,
     work_id: &WorkId,
 ) -> Result<Draft, Fault> {
-    let work = charge
-        .view
-        .works
-        .get(work_id)
-        .ok_or_else(|| missing("the work is not on record"))?;
+    let work = charge.view.works.get(work_id).ok_or_else(|| missing("the work is not on record"))?;
     let deadline = work.body.deadline.as_ref().unwrap_or(&charge.episode.stops_at);
     let left = until(&space.moment().now, deadline);
     let answer = tokio::time::timeout(left, port.work(&work.body)).await;
-    let answer = answer.unwrap_or_else(|_| {
-        Err(NoAnswer {
-            reason: "the deadline of the work has passed".into(),
-        })
-    });
+    let answer = answer.unwrap_or_else(|_| Err(NoAnswer { reason: "the deadline of the work has passed".into() }));
     let result = answer.map_err(|no_answer| no_answer.reason).and_then(|bytes| {
         work::read_answer(&bytes).map_err(|fault| Text::from(format!("the answer does not meet its contract: {fault}")))
     });

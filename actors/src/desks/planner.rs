@@ -19,11 +19,7 @@ impl Desk for Planner {
         let now = self.0.moment().now;
         let Charge { stage, episode, view } = charge;
         let drafted = match stage {
-            Next::Act {
-                result,
-                proposal,
-                grant,
-            } => action::draft(view, episode, result, proposal, grant, 1, &now),
+            Next::Act { result, proposal, grant } => action::draft(view, episode, result, proposal, grant, 1, &now),
             Next::Again { earlier, attempt } => action::draft_again(view, episode, earlier, *attempt, &now),
             Next::Work { .. }
             | Next::Ask { .. }

@@ -30,11 +30,7 @@ impl Actor for Dispatcher {
     type Arguments = Arc<Space>;
 
     async fn pre_start(&self, _: ActorRef<Message>, space: Arc<Space>) -> Result<Effects, ActorProcessingErr> {
-        Ok(Effects {
-            space,
-            under_way: HashMap::new(),
-            drained: Vec::new(),
-        })
+        Ok(Effects { space, under_way: HashMap::new(), drained: Vec::new() })
     }
 
     async fn handle(
@@ -65,19 +61,14 @@ impl Actor for Dispatcher {
     ) -> Result<(), ActorProcessingErr> {
         if let SupervisionEvent::ActorFailed(call, error) = event {
             tracing::error!(%error, "an effect's actor died");
-            effects.done(call.get_id(), |sent_at| {
-                unknown(sent_at, "the call ended before it told what it came to")
-            });
+            effects.done(call.get_id(), |sent_at| unknown(sent_at, "the call ended before it told what it came to"));
         }
         Ok(())
     }
 }
 
 fn unknown(sent_at: Timestamp, reason: &'static str) -> Performed {
-    Performed::Unknown {
-        sent_at,
-        reason: Text::from(reason),
-    }
+    Performed::Unknown { sent_at, reason: Text::from(reason) }
 }
 
 impl Effects {
@@ -97,10 +88,8 @@ impl Effects {
     /// Offers what a call came to; the coordinator hears of it by the records.
     fn done(&mut self, call: ActorId, performed: impl FnOnce(Timestamp) -> Performed) {
         if let Some((attempt_id, sent_at)) = self.under_way.remove(&call) {
-            let _answer = self.space.ask(Input::Performed {
-                attempt_id: attempt_id.clone(),
-                performed: performed(sent_at),
-            });
+            let _answer =
+                self.space.ask(Input::Performed { attempt_id: attempt_id.clone(), performed: performed(sent_at) });
             self.space.told(&attempt_id);
         }
         self.tell_drained();
@@ -117,23 +106,13 @@ impl Effects {
 
 /// Releases the permit, looks once more, and performs.
 async fn send(space: Arc<Space>, admitted: Admitted) -> Performed {
-    let Admitted {
-        admission,
-        order,
-        appended,
-    } = admitted;
+    let Admitted { admission, order, appended } = admitted;
     let permit = release(admission, appended);
     space.probe("dispatcher");
     let now = space.moment().now;
-    let last = LastCheck {
-        now: &now,
-        restriction_cursor: space.restrictions_decided(),
-        epoch: space.epoch(),
-    };
+    let last = LastCheck { now: &now, restriction_cursor: space.restrictions_decided(), epoch: space.epoch() };
     match permit.check(last) {
-        Err(not_sent) => Performed::NotSent {
-            reason: Text::from(not_sent.as_str()),
-        },
+        Err(not_sent) => Performed::NotSent { reason: Text::from(not_sent.as_str()) },
         Ok(permit) => {
             let longest = Duration::from_millis(space.options.effect_ms_max);
             let performed = tokio::time::timeout(longest, space.ports.operations.perform(permit, &order)).await;

@@ -32,10 +32,7 @@ impl Actor for Reconciler {
     type Arguments = Arc<Space>;
 
     async fn pre_start(&self, _: ActorRef<Message>, space: Arc<Space>) -> Result<Unsettled, ActorProcessingErr> {
-        Ok(Unsettled {
-            space,
-            tries: BTreeMap::new(),
-        })
+        Ok(Unsettled { space, tries: BTreeMap::new() })
     }
 
     async fn handle(
@@ -78,22 +75,12 @@ impl Actor for Reconciler {
 impl Unsettled {
     async fn read_back(&mut self, myself: &ActorRef<Message>, attempt_id: AttemptId) -> Result<(), ActorProcessingErr> {
         let view = self.space.view();
-        let episode = view
-            .attempts
-            .get(&attempt_id)
-            .and_then(|attempt| view.episodes.get(&attempt.intent.episode_id))
-            .cloned();
+        let episode =
+            view.attempts.get(&attempt_id).and_then(|attempt| view.episodes.get(&attempt.intent.episode_id)).cloned();
         let Some(episode) = episode else { return Ok(()) };
-        let stage = Next::Readback {
-            attempt_id: attempt_id.clone(),
-            not_before: self.space.moment().now,
-        };
+        let stage = Next::Readback { attempt_id: attempt_id.clone(), not_before: self.space.moment().now };
         let (reply, answer) = oneshot::channel();
-        self.space
-            .directory
-            .desks
-            .observer
-            .cast(service::Message::Attend(Charge { stage, episode, view }, reply));
+        self.space.directory.desks.observer.cast(service::Message::Attend(Charge { stage, episode, view }, reply));
         let (reconciler, under_way) = (myself.clone(), self.space.activity.begin());
         let calling = Calling {
             call: Box::pin(async move {

@@ -72,11 +72,7 @@ impl Actor for Root {
     type Arguments = Arc<Space>;
 
     async fn pre_start(&self, myself: ActorRef<Message>, space: Arc<Space>) -> Result<Tree, ActorProcessingErr> {
-        let mut tree = Tree {
-            space,
-            parts: HashMap::new(),
-            restarts: 0,
-        };
+        let mut tree = Tree { space, parts: HashMap::new(), restarts: 0 };
         for part in PARTS {
             tree.start(&myself, part).await?;
         }
@@ -143,10 +139,7 @@ impl Tree {
                 self.space.directory.scheduler.cast(scheduler::Message::Look);
             }
             Part::Reconciler => {
-                self.space
-                    .directory
-                    .reconciler
-                    .cast(reconciler::Message::Look(self.space.activity.begin()));
+                self.space.directory.reconciler.cast(reconciler::Message::Look(self.space.activity.begin()));
             }
             Part::Disclosure
             | Part::Participants

@@ -44,12 +44,7 @@ impl Actor for Router {
         for episode_id in space.view().under_way.values() {
             myself.send_message(Message::Advance(episode_id.clone()))?;
         }
-        Ok(Routes {
-            space,
-            places: HashMap::new(),
-            episodes: HashMap::new(),
-            rests: false,
-        })
+        Ok(Routes { space, places: HashMap::new(), episodes: HashMap::new(), rests: false })
     }
 
     async fn handle(
@@ -88,12 +83,7 @@ impl Actor for Router {
 
 impl Routes {
     async fn advance(&mut self, myself: &ActorRef<Message>, episode_id: EpisodeId) -> Result<(), ActorProcessingErr> {
-        let under_way = self
-            .space
-            .view()
-            .episodes
-            .get(&episode_id)
-            .is_some_and(|episode| episode.end.is_none());
+        let under_way = self.space.view().episodes.get(&episode_id).is_some_and(|episode| episode.end.is_none());
         if !under_way || self.rests {
             return Ok(());
         }
@@ -124,10 +114,7 @@ impl Routes {
             self.places.remove(&episode_id);
         }
         scheduler::ring(&self.space);
-        self.space
-            .directory
-            .reconciler
-            .cast(reconciler::Message::Look(self.space.activity.begin()));
+        self.space.directory.reconciler.cast(reconciler::Message::Look(self.space.activity.begin()));
     }
 
     /// A coordinator died: its successor goes on from the records.

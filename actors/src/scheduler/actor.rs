@@ -38,14 +38,7 @@ impl Actor for Scheduler {
 
     async fn pre_start(&self, _: ActorRef<Message>, space: Arc<Space>) -> Result<Schedule, ActorProcessingErr> {
         space.scheduler_rung.store(false, Ordering::Release);
-        Ok(Schedule {
-            space,
-            opening: BTreeMap::new(),
-            ticking: None,
-            ticked: Vec::new(),
-            alarm: None,
-            rests: false,
-        })
+        Ok(Schedule { space, opening: BTreeMap::new(), ticking: None, ticked: Vec::new(), alarm: None, rests: false })
     }
 
     async fn handle(
@@ -72,10 +65,7 @@ impl Schedule {
         self.space.scheduler_rung.store(false, Ordering::Release);
         let (view, at) = (self.space.view(), self.space.moment());
         self.opening.retain(|_, answer| is_awaited(answer));
-        self.ticking = self
-            .ticking
-            .take()
-            .and_then(|mut answer| is_awaited(&mut answer).then_some(answer));
+        self.ticking = self.ticking.take().and_then(|mut answer| is_awaited(&mut answer).then_some(answer));
         if !self.rests {
             self.open(&view);
             self.tick(&view, &at);
@@ -88,10 +78,7 @@ impl Schedule {
             let space = &self.space;
             self.opening.entry(obligation_id).or_insert_with_key(|obligation_id| {
                 let episode_id = EpisodeId::new(space.ports.ids.fresh("episode"));
-                space.ask(Input::Open {
-                    obligation_id: obligation_id.clone(),
-                    episode_id,
-                })
+                space.ask(Input::Open { obligation_id: obligation_id.clone(), episode_id })
             });
         }
     }

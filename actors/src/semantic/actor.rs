@@ -81,10 +81,7 @@ impl Actor for Semantic {
 
 impl Service {
     fn is_halted(&self) -> bool {
-        self.space
-            .options
-            .halt_after
-            .is_some_and(|halt_after| self.landed >= halt_after)
+        self.space.options.halt_after.is_some_and(|halt_after| self.landed >= halt_after)
     }
 
     /// Lets everything leave that has become durable, after the view that shows it.
@@ -176,13 +173,7 @@ impl Service {
     ) {
         let intent = appended.as_ref().and_then(|(_, intent)| *intent);
         let appended = appended.map(|(appended, _)| appended);
-        self.in_flight.push_back(InFlight {
-            caller,
-            reply,
-            effects,
-            appended,
-            intent,
-        });
+        self.in_flight.push_back(InFlight { caller, reply, effects, appended, intent });
     }
 
     /// Takes back the step that the log declined; nothing undurable is left but it. Gives whether to go on at once.

@@ -20,11 +20,7 @@ pub(super) struct InFlight {
 
 /// Where the intent stands in an append.
 pub(super) fn intent_of(append: &FencedAppend) -> Option<u64> {
-    append
-        .records
-        .iter()
-        .position(|record| record.kind == RecordKind::Intent)
-        .map(|index| index as u64)
+    append.records.iter().position(|record| record.kind == RecordKind::Intent).map(|index| index as u64)
 }
 
 impl InFlight {
@@ -33,28 +29,19 @@ impl InFlight {
         let directory = &space.directory;
         for effect in self.effects {
             match effect {
-                Effect::Perform {
-                    admission,
-                    order,
-                    restriction_cursor,
-                } => {
-                    let appended = self
-                        .appended
-                        .zip(self.intent)
-                        .map(|(appended, intent)| closer_monitor::Appended {
-                            record: Cursor(appended.first.0 + intent),
-                            epoch: appended.epoch,
-                            restriction_cursor,
-                        });
+                Effect::Perform { admission, order, restriction_cursor } => {
+                    let appended = self.appended.zip(self.intent).map(|(appended, intent)| closer_monitor::Appended {
+                        record: Cursor(appended.first.0 + intent),
+                        epoch: appended.epoch,
+                        restriction_cursor,
+                    });
                     if let (Some(appended), Some(dispatcher)) = (appended, directory.dispatcher.holder()) {
                         space.leaves(order.action.attempt_id.clone(), dispatcher);
-                        directory
-                            .dispatcher
-                            .cast(dispatcher::Message::Perform(Box::new(Admitted {
-                                admission,
-                                order,
-                                appended,
-                            })));
+                        directory.dispatcher.cast(dispatcher::Message::Perform(Box::new(Admitted {
+                            admission,
+                            order,
+                            appended,
+                        })));
                     }
                 }
                 Effect::Eligible(obligation_id) => directory.matcher.cast(matcher::Message::Eligible(obligation_id)),

@@ -70,12 +70,7 @@ impl Actor for Service {
         _: ActorRef<Message>,
         (space, desk): (Arc<Space>, Box<dyn Desk>),
     ) -> Result<Office, ActorProcessingErr> {
-        Ok(Office {
-            space,
-            desk,
-            sessions: BTreeMap::new(),
-            calls: HashMap::new(),
-        })
+        Ok(Office { space, desk, sessions: BTreeMap::new(), calls: HashMap::new() })
     }
 
     async fn handle(
@@ -85,18 +80,7 @@ impl Actor for Service {
         office: &mut Office,
     ) -> Result<(), ActorProcessingErr> {
         match message {
-            Message::Attend(charge, reply) => {
-                office
-                    .attend(
-                        &myself,
-                        Outstanding {
-                            charge,
-                            reply,
-                            calls: 0,
-                        },
-                    )
-                    .await
-            }
+            Message::Attend(charge, reply) => office.attend(&myself, Outstanding { charge, reply, calls: 0 }).await,
             Message::Called(call, draft) => {
                 if let Some(outstanding) = office.calls.remove(&call) {
                     office.offer(&outstanding.charge, draft, outstanding.reply);
@@ -173,10 +157,9 @@ impl Office {
     fn input(&mut self, charge: &Charge, draft: Draft) -> Result<Input, Fault> {
         Ok(match draft {
             Draft::Payload(payload) => Input::Payload(self.submission(charge, *payload)?),
-            Draft::Work(packet) => Input::Issue {
-                work: self.submission(charge, packet.work)?,
-                disclosure: packet.disclosure,
-            },
+            Draft::Work(packet) => {
+                Input::Issue { work: self.submission(charge, packet.work)?, disclosure: packet.disclosure }
+            }
             Draft::Input(input) => *input,
         })
     }
@@ -189,18 +172,8 @@ impl Office {
             let session = self.space.identities.open(&charge.view, &producer.actor_id, id, &at)?;
             self.sessions.insert(producer.actor_id.clone(), session);
         }
-        let credential = self
-            .sessions
-            .get(&producer.actor_id)
-            .map_or(Credential::None, Credential::Session);
-        let auth = self
-            .space
-            .identities
-            .authenticate(&charge.view, &Subject::payload(&payload), credential, &at)?;
-        Ok(Submission {
-            content: Arc::new(payload),
-            producer,
-            auth,
-        })
+        let credential = self.sessions.get(&producer.actor_id).map_or(Credential::None, Credential::Session);
+        let auth = self.space.identities.authenticate(&charge.view, &Subject::payload(&payload), credential, &at)?;
+        Ok(Submission { content: Arc::new(payload), producer, auth })
     }
 }

@@ -11,22 +11,13 @@ use std::sync::Arc;
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn at_the_bound_ordinary_work_is_busy_and_a_restriction_still_commits() {
     let place = Place::found(&founding(&[("o-1", "service-a", "p-1")]), proposes("basic")).await;
-    let runtime = place
-        .start(Options {
-            admitted_max: 4,
-            ..Options::default()
-        })
-        .await;
+    let runtime = place.start(Options { admitted_max: 4, ..Options::default() }).await;
     let handle = runtime.handle();
-    let inputs: Vec<_> = (0..64)
-        .map(|i| price(&handle, "elsewhere", &format!("e-{i}")))
-        .collect();
+    let inputs: Vec<_> = (0..64).map(|i| price(&handle, "elsewhere", &format!("e-{i}"))).collect();
     let restriction = restriction(
         &handle,
         "statement-1",
-        RestrictiveAction::SuspendEligibility(AffectedScope::Operation {
-            operation: "plan.change".into(),
-        }),
+        RestrictiveAction::SuspendEligibility(AffectedScope::Operation { operation: "plan.change".into() }),
     );
     let mut waiting: Vec<_> = inputs.into_iter().map(|input| Box::pin(handle.submit(input))).collect();
     let mut refused = 0;
@@ -66,10 +57,7 @@ async fn a_stopped_runtime_takes_nothing_more() {
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_space_is_founded_once_and_an_empty_log_is_not_run() {
     let place = Place::found(&founding(&[("o-1", "service-a", "p-1")]), proposes("basic")).await;
-    let at = closer_protocol::Moment {
-        now: now(),
-        clock: closer_monitor::ClockStanding::Reliable,
-    };
+    let at = closer_protocol::Moment { now: now(), clock: closer_monitor::ClockStanding::Reliable };
     let log = open(place.directory.path()).await;
     let again = closer_actors::found(&log, &founding(&[]), &at).await;
     assert!(matches!(again, Err(Error::Founded)));
@@ -80,19 +68,10 @@ async fn a_space_is_founded_once_and_an_empty_log_is_not_run() {
 
 /// A founded log on a simulated disk.
 async fn simulated(disk: &SimDisk) -> Arc<Log> {
-    let settings = Settings {
-        segment_bytes: 512 << 10,
-        derived: None,
-        ..Settings::default()
-    };
+    let settings = Settings { segment_bytes: 512 << 10, derived: None, ..Settings::default() };
     let log = Arc::new(Log::open_on(Arc::new(disk.clone()), settings, None).unwrap());
-    let at = closer_protocol::Moment {
-        now: now(),
-        clock: closer_monitor::ClockStanding::Reliable,
-    };
-    closer_actors::found(&log, &founding(&[("o-1", "service-a", "p-1")]), &at)
-        .await
-        .unwrap();
+    let at = closer_protocol::Moment { now: now(), clock: closer_monitor::ClockStanding::Reliable };
+    closer_actors::found(&log, &founding(&[("o-1", "service-a", "p-1")]), &at).await.unwrap();
     log
 }
 
@@ -106,10 +85,7 @@ async fn on_a_full_disk_ordinary_work_is_refused_and_a_restriction_still_commits
     disk.set_capacity(Some(disk.used_bytes()));
     let mut refused = None;
     for i in 0..1000 {
-        let reply = handle
-            .submit(price(&handle, "elsewhere", &format!("e-{i}")))
-            .await
-            .unwrap();
+        let reply = handle.submit(price(&handle, "elsewhere", &format!("e-{i}"))).await.unwrap();
         if let Some(code) = told(&reply) {
             refused = Some((i, code));
             break;
@@ -120,19 +96,8 @@ async fn on_a_full_disk_ordinary_work_is_refused_and_a_restriction_still_commits
     let revocation = restriction(&handle, "statement-1", RestrictiveAction::RevokeGrant("grant-1".into()));
     assert_eq!(told(&handle.submit(revocation).await.unwrap()), None);
     let view = handle.view();
-    assert!(
-        view.state
-            .grant(&"grant-1".into())
-            .unwrap()
-            .revocation
-            .revoked_by
-            .is_some()
-    );
-    assert_eq!(
-        view.events.len(),
-        recorded,
-        "what was refused left nothing, and nothing recorded was lost"
-    );
+    assert!(view.state.grant(&"grant-1".into()).unwrap().revocation.revoked_by.is_some());
+    assert_eq!(view.events.len(), recorded, "what was refused left nothing, and nothing recorded was lost");
     disk.set_capacity(None);
     send(&handle, "elsewhere", "e-after").await;
     settle(&handle).await;
@@ -151,15 +116,10 @@ async fn nothing_leaves_of_a_step_whose_flush_failed() {
     let inputs: Vec<_> = (0..3).map(|i| price(&handle, "service-a", &format!("e-{i}"))).collect();
     disk.fail_sync_after(0);
     for input in inputs {
-        let settled = tokio::time::timeout(std::time::Duration::from_secs(20), handle.submit(input))
-            .await
-            .unwrap();
+        let settled = tokio::time::timeout(std::time::Duration::from_secs(20), handle.submit(input)).await.unwrap();
         assert!(matches!(settled, Err(Error::Store(_) | Error::Stopped)), "{settled:?}");
     }
-    assert!(
-        Arc::ptr_eq(&before, &handle.view()),
-        "no view shows what is not durable"
-    );
+    assert!(Arc::ptr_eq(&before, &handle.view()), "no view shows what is not durable");
     assert!(place.world.effects().is_empty());
     runtime.kill().await;
 }

@@ -41,12 +41,7 @@ async fn a_death_at_any_stage_leads_to_the_same_accepted_content() {
     for stage in stages {
         let place = Place::found(&founding(&[("o-1", "service-a", "p-1")]), proposes("basic")).await;
         let (probe, deaths) = dies(stage, 2);
-        let runtime = place
-            .start(Options {
-                probe: Some(probe),
-                ..Options::default()
-            })
-            .await;
+        let runtime = place.start(Options { probe: Some(probe), ..Options::default() }).await;
         let handle = runtime.handle();
         send(&handle, "service-a", "e-1").await;
         settle(&handle).await;
@@ -54,11 +49,7 @@ async fn a_death_at_any_stage_leads_to_the_same_accepted_content() {
         assert_eq!(deaths.load(Ordering::SeqCst), 2, "the {stage} died twice");
         assert!(is_resolved(&view, "o-1"), "after deaths of the {stage}");
         assert_eq!(content(&view), ["claim-p-1"]);
-        assert_eq!(
-            place.world.effects().len(),
-            1,
-            "after deaths of the {stage} the effect was made once"
-        );
+        assert_eq!(place.world.effects().len(), 1, "after deaths of the {stage} the effect was made once");
         runtime.stop().await.unwrap();
     }
 }
@@ -67,12 +58,7 @@ async fn a_death_at_any_stage_leads_to_the_same_accepted_content() {
 async fn a_dispatcher_that_dies_before_it_tells_leaves_an_unknown_outcome_that_is_read_back() {
     let place = Place::found(&founding(&[("o-1", "service-a", "p-1")]), proposes("basic")).await;
     let (probe, deaths) = dies("dispatcher", 1);
-    let runtime = place
-        .start(Options {
-            probe: Some(probe),
-            ..Options::default()
-        })
-        .await;
+    let runtime = place.start(Options { probe: Some(probe), ..Options::default() }).await;
     let handle = runtime.handle();
     send(&handle, "service-a", "e-1").await;
     settle(&handle).await;
@@ -81,10 +67,7 @@ async fn a_dispatcher_that_dies_before_it_tells_leaves_an_unknown_outcome_that_i
     let mut attempts: Vec<_> = view.attempts.values().collect();
     attempts.sort_by_key(|attempt| attempt.intent.authorized_at.clone());
     assert_eq!(attempts[0].status, AttemptStatus::NoEffectConfirmed);
-    assert!(
-        attempts[0].outcome.as_ref().unwrap().readback_ref.is_some(),
-        "by a readback, not by assumption"
-    );
+    assert!(attempts[0].outcome.as_ref().unwrap().readback_ref.is_some(), "by a readback, not by assumption");
     assert_eq!(
         place.world.effects()[0].attempt_id,
         attempts[1].intent.attempt_id,
@@ -97,11 +80,7 @@ async fn a_dispatcher_that_dies_before_it_tells_leaves_an_unknown_outcome_that_i
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_participant_that_always_panics_gives_no_answer_and_the_obligation_stays_open() {
-    let place = Place::found(
-        &founding(&[("o-1", "service-a", "p-1")]),
-        Box::new(|_| panic!("as the test asks")),
-    )
-    .await;
+    let place = Place::found(&founding(&[("o-1", "service-a", "p-1")]), Box::new(|_| panic!("as the test asks"))).await;
     let runtime = place.start(Options::default()).await;
     let handle = runtime.handle();
     send(&handle, "service-a", "e-1").await;
@@ -122,12 +101,7 @@ async fn a_sequence_that_dies_between_any_two_decisions_reads_the_log_and_goes_o
             let is_due = name == "sequence" && counted.fetch_add(1, Ordering::SeqCst) + 1 == dies_at;
             assert!(!is_due, "the sequence dies, as the test asks");
         });
-        let runtime = place
-            .start(Options {
-                probe: Some(probe),
-                ..Options::default()
-            })
-            .await;
+        let runtime = place.start(Options { probe: Some(probe), ..Options::default() }).await;
         let handle = runtime.handle();
         // The event itself may be what is interrupted: it is sent again, and recorded once.
         let first = handle.submit(price(&handle, "service-a", "e-1")).await;
@@ -136,10 +110,7 @@ async fn a_sequence_that_dies_between_any_two_decisions_reads_the_log_and_goes_o
         }
         until(&handle, |view| is_resolved(view, "o-1")).await;
         settle(&handle).await;
-        assert!(
-            decisions.load(Ordering::SeqCst) > dies_at,
-            "it came to decision {dies_at}"
-        );
+        assert!(decisions.load(Ordering::SeqCst) > dies_at, "it came to decision {dies_at}");
         assert_eq!(place.world.effects().len(), 1, "after a death at decision {dies_at}");
         assert_eq!(content(&handle.view()), ["claim-p-1"]);
         runtime.stop().await.unwrap();

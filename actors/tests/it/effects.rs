@@ -41,10 +41,7 @@ impl Gate {
 
 fn suspend(service: &str) -> RestrictiveAction {
     let targets = closer_contracts::refs::TargetPattern::exactly(&target(service));
-    RestrictiveAction::SuspendEligibility(AffectedScope::Target {
-        operation: Some("plan.change".into()),
-        targets,
-    })
+    RestrictiveAction::SuspendEligibility(AffectedScope::Target { operation: Some("plan.change".into()), targets })
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 4)]
@@ -52,31 +49,16 @@ async fn a_restriction_between_assessment_and_admission_is_seen_and_refused() {
     shows!("CP-7.2-17"; by "monitor.restriction_covers");
     let place = Place::found(&founding(&[("o-1", "service-a", "p-1")]), proposes("basic")).await;
     let (probe, gate) = gate("monitor");
-    let runtime = place
-        .start(Options {
-            probe: Some(probe),
-            ..Options::default()
-        })
-        .await;
+    let runtime = place.start(Options { probe: Some(probe), ..Options::default() }).await;
     let handle = runtime.handle();
     send(&handle, "service-a", "e-1").await;
     gate.wait();
-    let assessed = handle
-        .view()
-        .adjudications
-        .values()
-        .any(|known| known.body.disposition == Disposition::Justified);
+    let assessed = handle.view().adjudications.values().any(|known| known.body.disposition == Disposition::Justified);
     assert!(assessed, "the action has been assessed as justified");
-    let reply = handle
-        .submit(restriction(&handle, "statement-1", suspend("service-a")))
-        .await
-        .unwrap();
+    let reply = handle.submit(restriction(&handle, "statement-1", suspend("service-a"))).await.unwrap();
     assert_eq!(told(&reply), None);
     gate.go.send(()).unwrap();
-    until(&handle, |view| {
-        view.episodes.values().any(|episode| episode.end.is_some())
-    })
-    .await;
+    until(&handle, |view| view.episodes.values().any(|episode| episode.end.is_some())).await;
     settle(&handle).await;
     let view = handle.view();
     assert!(place.world.effects().is_empty());
@@ -89,40 +71,22 @@ async fn a_restriction_between_assessment_and_admission_is_seen_and_refused() {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 4)]
 async fn a_restriction_between_intent_and_sending_is_seen_by_the_last_look() {
-    shows!("DEC-48"; by "monitor.restricted_since");
+    shows!("CP-7.2-17"; by "monitor.restricted_since");
     let place = Place::found(&founding(&[("o-1", "service-a", "p-1")]), proposes("basic")).await;
     let (probe, gate) = gate("dispatcher");
-    let runtime = place
-        .start(Options {
-            probe: Some(probe),
-            ..Options::default()
-        })
-        .await;
+    let runtime = place.start(Options { probe: Some(probe), ..Options::default() }).await;
     let handle = runtime.handle();
     send(&handle, "service-a", "e-1").await;
     gate.wait();
-    assert_eq!(
-        handle.view().attempts.len(),
-        1,
-        "the intent is durable before anything is sent"
-    );
-    let reply = handle
-        .submit(restriction(&handle, "statement-1", suspend("service-a")))
-        .await
-        .unwrap();
+    assert_eq!(handle.view().attempts.len(), 1, "the intent is durable before anything is sent");
+    let reply = handle.submit(restriction(&handle, "statement-1", suspend("service-a"))).await.unwrap();
     assert_eq!(told(&reply), None);
     gate.go.send(()).unwrap();
-    let view = until(&handle, |view| {
-        view.attempts.values().all(|attempt| attempt.status.is_settled())
-    })
-    .await;
+    let view = until(&handle, |view| view.attempts.values().all(|attempt| attempt.status.is_settled())).await;
     assert!(place.world.effects().is_empty());
     let attempt = view.attempts.values().next().unwrap();
     assert_eq!(attempt.status, AttemptStatus::NoEffectConfirmed);
-    assert!(
-        attempt.outcome.as_ref().unwrap().sent_at.is_none(),
-        "it is recorded as not sent"
-    );
+    assert!(attempt.outcome.as_ref().unwrap().sent_at.is_none(), "it is recorded as not sent");
     settle(&handle).await;
     runtime.stop().await.unwrap();
 }
@@ -138,10 +102,7 @@ async fn an_unanswered_effect_that_took_place_is_confirmed_by_readback_and_not_r
     settle(&handle).await;
     let view = handle.view();
     assert_eq!(place.world.effects().len(), 1);
-    assert_eq!(
-        view.attempts.values().next().unwrap().status,
-        AttemptStatus::EffectConfirmed
-    );
+    assert_eq!(view.attempts.values().next().unwrap().status, AttemptStatus::EffectConfirmed);
     assert!(is_resolved(&view, "o-1"));
     runtime.stop().await.unwrap();
 }
@@ -162,22 +123,13 @@ async fn an_effect_that_was_lost_is_shown_to_be_absent_before_it_is_tried_again_
     let view = handle.view();
     assert_eq!(place.world.effects().len(), 1);
     assert!(is_resolved(&view, "o-1"));
-    let keys: std::collections::BTreeSet<_> = view
-        .attempts
-        .values()
-        .map(|attempt| attempt.action.idempotency_key.clone())
-        .collect();
-    assert!(
-        view.attempts.len() > 1 && keys.len() == 1,
-        "another attempt at the same logical action has its key"
-    );
+    let keys: std::collections::BTreeSet<_> =
+        view.attempts.values().map(|attempt| attempt.action.idempotency_key.clone()).collect();
+    assert!(view.attempts.len() > 1 && keys.len() == 1, "another attempt at the same logical action has its key");
     let mut by_time: Vec<_> = view.attempts.values().collect();
     by_time.sort_by_key(|attempt| attempt.intent.authorized_at.clone());
     let first = by_time[0].outcome.as_ref().unwrap();
-    assert!(
-        first.readback_ref.is_some(),
-        "the first was read back before the next was admitted"
-    );
+    assert!(first.readback_ref.is_some(), "the first was read back before the next was admitted");
     runtime.stop().await.unwrap();
 }
 

@@ -17,19 +17,10 @@ async fn without_a_grant_the_user_is_asked_and_a_scoped_authorization_leads_to_t
     settle(&handle).await;
     let view = handle.view();
     assert!(place.world.effects().is_empty(), "nothing is done without a grant");
-    assert_eq!(
-        view.episodes.values().next().unwrap().end,
-        Some(EpisodeEnd::AwaitingUser)
-    );
-    assert_eq!(
-        view.state.obligation(&"o-1".into()).unwrap().status,
-        ObligationStatus::AwaitingUserJudgment
-    );
+    assert_eq!(view.episodes.values().next().unwrap().end, Some(EpisodeEnd::AwaitingUser));
+    assert_eq!(view.state.obligation(&"o-1".into()).unwrap().status, ObligationStatus::AwaitingUserJudgment);
     let decision_id = view.packets.keys().next().unwrap().clone();
-    let reply = handle
-        .submit(decision(&handle, &decision_id, DecisionType::ScopedAuthorization))
-        .await
-        .unwrap();
+    let reply = handle.submit(decision(&handle, &decision_id, DecisionType::ScopedAuthorization)).await.unwrap();
     assert_eq!(told(&reply), None);
     settle(&handle).await;
     let view = handle.view();

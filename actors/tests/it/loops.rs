@@ -17,20 +17,10 @@ async fn an_event_leads_to_the_effect_its_readback_and_a_closing_commit() {
     let episode = view.episodes.values().next().unwrap();
     assert_eq!(episode.end, Some(EpisodeEnd::Committed));
     assert!(is_resolved(&view, "o-1"));
-    assert_eq!(
-        view.attempts.values().next().unwrap().status,
-        AttemptStatus::EffectConfirmed
-    );
-    assert!(
-        view.commits.values().next_back().unwrap().receipt.is_some(),
-        "a commit has its receipt"
-    );
+    assert_eq!(view.attempts.values().next().unwrap().status, AttemptStatus::EffectConfirmed);
+    assert!(view.commits.values().next_back().unwrap().receipt.is_some(), "a commit has its receipt");
     drop(handle);
     runtime.stop().await.unwrap();
     let replayed = place.replay().await;
-    assert_eq!(
-        replayed.state.reference(),
-        view.state.reference(),
-        "replay comes to the same state"
-    );
+    assert_eq!(replayed.state.reference(), view.state.reference(), "replay comes to the same state");
 }

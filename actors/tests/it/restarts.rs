@@ -9,11 +9,7 @@ use std::time::Duration;
 /// What a space has accepted and done, without the ids that differ from run to run.
 fn accepted(view: &View) -> (bool, usize, usize) {
     let claims = view.state.items(closer_contracts::item::ItemKind::Claim).count();
-    let confirmed = view
-        .attempts
-        .values()
-        .filter(|attempt| attempt.status == AttemptStatus::EffectConfirmed)
-        .count();
+    let confirmed = view.attempts.values().filter(|attempt| attempt.status == AttemptStatus::EffectConfirmed).count();
     (is_resolved(view, "o-1"), confirmed, claims)
 }
 
@@ -24,19 +20,13 @@ async fn run_and_die(place: &Place, halt_after: u64) {
     let starting = closer_actors::Runtime::start(
         log.clone(),
         place.ports(),
-        Options {
-            halt_after: Some(halt_after),
-            ..Options::default()
-        },
+        Options { halt_after: Some(halt_after), ..Options::default() },
     );
     // A runtime that halts before it has recovered never finishes starting: that is a death as well.
     if let Ok(Ok(runtime)) = tokio::time::timeout(Duration::from_secs(5), starting).await {
         let handle = runtime.handle();
-        let sent = tokio::time::timeout(
-            Duration::from_millis(300),
-            handle.submit(price(&handle, "service-a", "e-1")),
-        )
-        .await;
+        let sent =
+            tokio::time::timeout(Duration::from_millis(300), handle.submit(price(&handle, "service-a", "e-1"))).await;
         drop(sent);
         for _ in 0..200 {
             let landed = log.durable();
@@ -65,30 +55,18 @@ async fn a_process_that_dies_after_any_append_leaves_the_next_one_to_the_same_en
         settle(&handle).await;
         let view = handle.view();
         assert_eq!(accepted(&view), (true, 1, 1), "after {halt_after} appends");
-        assert_eq!(
-            place.world.effects().len(),
-            1,
-            "after {halt_after} appends the effect was made once"
-        );
+        assert_eq!(place.world.effects().len(), 1, "after {halt_after} appends the effect was made once");
         drop(handle);
         runtime.stop().await.unwrap();
         assert_eq!(place.replay().await.state.reference(), view.state.reference());
         spread.push((left.attempts.len(), left.committed.len()));
     }
+    assert!(spread.iter().any(|(attempts, _)| *attempts == 0), "some deaths came before the intent");
     assert!(
-        spread.iter().any(|(attempts, _)| *attempts == 0),
-        "some deaths came before the intent"
-    );
-    assert!(
-        spread
-            .iter()
-            .any(|(attempts, committed)| *attempts == 1 && *committed == spread[0].1),
+        spread.iter().any(|(attempts, committed)| *attempts == 1 && *committed == spread[0].1),
         "some between intent and commit"
     );
-    assert!(
-        spread.iter().any(|(_, committed)| *committed > spread[0].1),
-        "some after the commit"
-    );
+    assert!(spread.iter().any(|(_, committed)| *committed > spread[0].1), "some after the commit");
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
@@ -124,27 +102,16 @@ async fn an_attempt_that_outlived_its_episode_is_reconciled_by_readback_after_a_
     let runtime = place.start(Options::default()).await;
     let handle = runtime.handle();
     send(&handle, "service-a", "e-1").await;
-    until(&handle, |view| {
-        view.episodes.values().any(|episode| episode.end.is_some()) && view.attempts.len() == 1
-    })
-    .await;
+    until(&handle, |view| view.episodes.values().any(|episode| episode.end.is_some()) && view.attempts.len() == 1)
+        .await;
     drop(handle);
     runtime.kill().await;
     let runtime = place.start(Options::default()).await;
     let handle = runtime.handle();
-    let view = until(&handle, |view| {
-        view.attempts.values().all(|attempt| attempt.status.is_settled())
-    })
-    .await;
-    assert_eq!(
-        view.attempts.values().next().unwrap().status,
-        AttemptStatus::NoEffectConfirmed
-    );
+    let view = until(&handle, |view| view.attempts.values().all(|attempt| attempt.status.is_settled())).await;
+    assert_eq!(view.attempts.values().next().unwrap().status, AttemptStatus::NoEffectConfirmed);
     assert!(view.unsettled.is_empty(), "the target is free again");
-    assert!(
-        place.world.looks.load(std::sync::atomic::Ordering::SeqCst) >= 1,
-        "by looking at the target"
-    );
+    assert!(place.world.looks.load(std::sync::atomic::Ordering::SeqCst) >= 1, "by looking at the target");
     settle(&handle).await;
     runtime.stop().await.unwrap();
 }

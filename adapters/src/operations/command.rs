@@ -29,10 +29,7 @@ pub(super) fn perform(
 ) -> Performed {
     let target = permitted.target();
     if target.account.as_str() != contract.account {
-        return not_sent(format!(
-            "the account `{}` is not the one this operation acts for",
-            target.account
-        ));
+        return not_sent(format!("the account `{}` is not the one this operation acts for", target.account));
     }
     let arguments = match contract.run.fill(target, &|name| permitted.scalar(name)) {
         Ok(arguments) => arguments,
@@ -42,12 +39,7 @@ pub(super) fn perform(
     match contract.run.run(&arguments, permitted.attempt_id(), ledger) {
         Finished::NotStarted(reason) => not_sent(reason),
         Finished::Killed(reason) => unknown(sent_at, reason),
-        Finished::Exited {
-            status,
-            stdout,
-            stderr,
-            left_behind,
-        } => responded(
+        Finished::Exited { status, stdout, stderr, left_behind } => responded(
             clock,
             sent_at,
             json!({

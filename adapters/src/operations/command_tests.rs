@@ -34,10 +34,7 @@ fn values_arrive_as_they_are_and_status_and_output_are_reported() {
     let response = response(run(&contract, &[("n", json!(-7)), ("b", json!(true))]));
     assert_eq!(response["status"], 3);
     assert_eq!(response["stdout"]["text"], "a target; rm -rf $HOME|--n=-7|true");
-    assert_eq!(
-        response["stderr"],
-        json!({ "text": "oops\n", "bytes": 5, "is_cut": false })
-    );
+    assert_eq!(response["stderr"], json!({ "text": "oops\n", "bytes": 5, "is_cut": false }));
 }
 
 #[test]
@@ -70,10 +67,7 @@ fn long_output_is_cut_and_does_not_stop_the_program() {
     contract["run"]["output_bytes_max"] = json!(100);
     let response = response(run(&contract, &[]));
     assert_eq!(response["status"], 0);
-    assert_eq!(
-        response["stdout"],
-        json!({ "text": "x".repeat(100), "bytes": 1_000_000, "is_cut": true })
-    );
+    assert_eq!(response["stdout"], json!({ "text": "x".repeat(100), "bytes": 1_000_000, "is_cut": true }));
 }
 
 #[test]

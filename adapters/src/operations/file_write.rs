@@ -91,11 +91,7 @@ const fn previous_bytes_max() -> u64 {
 /// # Errors
 /// When the folder cannot be written.
 pub fn repeat_safety(root: &Path) -> std::io::Result<RepeatSafety> {
-    let folder = rustix::fs::open(
-        root,
-        OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC,
-        Mode::empty(),
-    )?;
+    let folder = rustix::fs::open(root, OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC, Mode::empty())?;
     let names = ["one", "two"].map(|which| format!(".closer-probe-{}-{which}", uuid::Uuid::now_v7()));
     let mut made = Ok(());
     for name in &names {
@@ -142,11 +138,7 @@ struct Identity {
 
 impl Identity {
     fn of(stat: &Stat, digest: Digest) -> Self {
-        Self {
-            device: stat.st_dev,
-            inode: stat.st_ino,
-            digest,
-        }
+        Self { device: stat.st_dev, inode: stat.st_ino, digest }
     }
 }
 
@@ -180,10 +172,7 @@ fn prepare<'a>(
 ) -> Result<(Write<'a>, Identity, Expected), String> {
     let target = permitted.target();
     if target.account.as_str() != contract.account {
-        return Err(format!(
-            "the account `{}` is not the one this operation writes for",
-            target.account
-        ));
+        return Err(format!("the account `{}` is not the one this operation writes for", target.account));
     }
     let content = permitted.text(&contract.content_parameter)?;
     let expected = match permitted.text(&contract.expected_parameter)? {
@@ -203,13 +192,7 @@ fn prepare<'a>(
         None => old.map_or(0o600, |stat| stat.st_mode & 0o777),
     };
     let aside = format!("{}{}{OPEN_SUFFIX}", aside_prefix(&place.name), permitted.attempt_id());
-    let write = Write {
-        contract,
-        clock,
-        place,
-        aside,
-        content,
-    };
+    let write = Write { contract, clock, place, aside, content };
     let ours = write.make_ready(Mode::from_raw_mode(mode))?;
     Ok((write, ours, expected))
 }
@@ -328,10 +311,7 @@ impl Write<'_> {
             Err(reason) => match self.rename(RenameFlags::EXCHANGE) {
                 Ok(()) => unknown(
                     sent_at,
-                    format!(
-                        "{reason}; it was put back, and what that took out is in `{}`",
-                        self.aside
-                    ),
+                    format!("{reason}; it was put back, and what that took out is in `{}`", self.aside),
                 ),
                 Err(errno) => unknown(sent_at, format!("{reason}; it is in `{}`: {errno}", self.aside)),
             },
@@ -343,10 +323,7 @@ impl Write<'_> {
         let folder = &self.place.folder;
         let settled = match self.contract.keep_displaced {
             true => {
-                let kept = format!(
-                    "{}{KEPT_SUFFIX}",
-                    self.aside.strip_suffix(OPEN_SUFFIX).unwrap_or(&self.aside)
-                );
+                let kept = format!("{}{KEPT_SUFFIX}", self.aside.strip_suffix(OPEN_SUFFIX).unwrap_or(&self.aside));
                 rustix::fs::renameat_with(folder, &self.aside, folder, &kept, RenameFlags::NOREPLACE)
                     .map(|()| Some(kept))
             }

@@ -45,9 +45,7 @@ impl Scene {
     /// What lies beneath the root besides the targets.
     fn aside(&self) -> Vec<String> {
         let hidden = |folder: PathBuf| {
-            let names = std::fs::read_dir(folder)
-                .unwrap()
-                .map(|entry| entry.unwrap().file_name());
+            let names = std::fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().file_name());
             names
                 .map(|name| name.into_string().unwrap())
                 .filter(|name| name.starts_with(".closer-"))
@@ -72,14 +70,8 @@ fn digest(content: &str) -> String {
 fn a_file_is_created_and_exchanged_and_the_old_one_is_kept() {
     let scene = Scene::new();
     let created = response(scene.write("sub/file", "one", ABSENT));
-    assert_eq!(
-        (&created["outcome"], &created["written"]),
-        (&json!("created"), &json!(digest("one")))
-    );
-    assert_eq!(
-        std::fs::metadata(scene.root().join("sub/file")).unwrap().mode() & 0o777,
-        0o600
-    );
+    assert_eq!((&created["outcome"], &created["written"]), (&json!("created"), &json!(digest("one"))));
+    assert_eq!(std::fs::metadata(scene.root().join("sub/file")).unwrap().mode() & 0o777, 0o600);
     std::fs::set_permissions(scene.root().join("sub/file"), PermissionsExt::from_mode(0o640)).unwrap();
 
     let exchanged = response(scene.write("sub/file", "two", &digest("one")));
@@ -87,10 +79,7 @@ fn a_file_is_created_and_exchanged_and_the_old_one_is_kept() {
     assert_eq!(exchanged["displaced"], json!(digest("one")));
     assert!(exchanged["residual_interval_us"].is_u64());
     assert_eq!(scene.read("sub/file"), "two");
-    assert_eq!(
-        std::fs::metadata(scene.root().join("sub/file")).unwrap().mode() & 0o777,
-        0o640
-    );
+    assert_eq!(std::fs::metadata(scene.root().join("sub/file")).unwrap().mode() & 0o777, 0o640);
     let kept = exchanged["displaced_kept_as"].as_str().unwrap();
     assert_eq!(scene.aside(), [kept]);
     assert_eq!(scene.read(&format!("sub/{kept}")), "one");
@@ -106,10 +95,7 @@ fn an_old_file_is_removed_where_the_contract_says_so_and_the_mode_is_the_contrac
     let exchanged = response(scene.write_under(&contract, "file", "two", &digest("one")));
     assert_eq!(exchanged["displaced_kept_as"], Value::Null);
     assert_eq!(scene.aside(), [""; 0]);
-    assert_eq!(
-        std::fs::metadata(scene.root().join("file")).unwrap().mode() & 0o777,
-        0o644
-    );
+    assert_eq!(std::fs::metadata(scene.root().join("file")).unwrap().mode() & 0o777, 0o644);
 }
 
 #[test]
@@ -130,23 +116,13 @@ fn traversal_links_and_foreign_accounts_are_refused() {
     std::fs::write(scene.outer.path().join("secret"), "one").unwrap();
     symlink("../secret", scene.root().join("link")).unwrap();
     symlink("..", scene.root().join("up")).unwrap();
-    for address in [
-        "../secret",
-        "sub/../../secret",
-        "/etc/hostname",
-        "link",
-        "up/secret",
-        "sub",
-    ] {
+    for address in ["../secret", "sub/../../secret", "/etc/hostname", "link", "up/secret", "sub"] {
         refusal(scene.write(address, "two", &digest("one")));
     }
     let parameters = [("content", json!("two")), ("expected_previous", json!(ABSENT))];
     let foreign = permitted(&scene.contract(), target("other", "file"), &parameters);
     assert!(refusal(perform(&foreign, &parse(&scene.contract()), &clock())).contains("account"));
-    assert_eq!(
-        std::fs::read_to_string(scene.outer.path().join("secret")).unwrap(),
-        "one"
-    );
+    assert_eq!(std::fs::read_to_string(scene.outer.path().join("secret")).unwrap(), "one");
     assert_eq!(scene.aside(), [""; 0]);
 }
 
@@ -173,10 +149,7 @@ fn a_write_that_came_in_between_is_given_back() {
         std::fs::write(scene.root().join("new"), "foreign").unwrap();
         std::fs::rename(scene.root().join("new"), scene.root().join("file")).unwrap();
     });
-    assert_eq!(
-        (&given_back["outcome"], &given_back["rounds"]),
-        (&json!("given_back"), &json!(1))
-    );
+    assert_eq!((&given_back["outcome"], &given_back["rounds"]), (&json!("given_back"), &json!(1)));
     assert_eq!(given_back["found"], json!(digest("foreign")));
     assert_eq!(scene.read("file"), "foreign");
 }
@@ -227,10 +200,7 @@ fn our_file_changed_in_place_by_another_writer_is_kept() {
 fn what_another_writer_goes_on_writing_into_the_old_file_is_kept_aside() {
     let scene = Scene::new();
     std::fs::write(scene.root().join("file"), "one").unwrap();
-    let mut held = std::fs::OpenOptions::new()
-        .append(true)
-        .open(scene.root().join("file"))
-        .unwrap();
+    let mut held = std::fs::OpenOptions::new().append(true).open(scene.root().join("file")).unwrap();
     let exchanged = response(scene.write("file", "two", &digest("one")));
     held.write_all(b", and more").unwrap();
     let kept = exchanged["displaced_kept_as"].as_str().unwrap();
@@ -277,16 +247,11 @@ fn competing_writers_lose_nothing() {
         let last_foreign = Mutex::new(String::new());
         let barrier = std::sync::Barrier::new(3);
         let foreign = |who: u32| {
-            let (content, new) = (
-                format!("foreign {who} of {round}"),
-                scene.root().join(format!("new-{who}")),
-            );
+            let (content, new) = (format!("foreign {who} of {round}"), scene.root().join(format!("new-{who}")));
             std::fs::write(&new, &content).unwrap();
             barrier.wait();
             // Spread over the time that ours takes.
-            std::thread::sleep(std::time::Duration::from_micros(u64::from(
-                (round * (7 + 4 * who)) % 400,
-            )));
+            std::thread::sleep(std::time::Duration::from_micros(u64::from((round * (7 + 4 * who)) % 400)));
             let mut last = last_foreign.lock().unwrap();
             std::fs::rename(&new, &file).unwrap();
             *last = content;
@@ -310,9 +275,6 @@ fn competing_writers_lose_nothing() {
         assert_eq!(scene.read("file"), *last_foreign.lock().unwrap(), "round {round}");
         assert_eq!(scene.aside(), [""; 0], "round {round}");
     }
-    assert!(
-        outcomes.values().sum::<u32>() == rounds() && outcomes.len() > 1,
-        "{outcomes:?}"
-    );
+    assert!(outcomes.values().sum::<u32>() == rounds() && outcomes.len() > 1, "{outcomes:?}");
     eprintln!("{outcomes:?}");
 }

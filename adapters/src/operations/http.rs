@@ -86,18 +86,14 @@ pub(super) async fn perform(
     match client.send(request, &contract.endpoint).await {
         Err(SendError::NotSent(reason)) => not_sent(reason),
         Err(SendError::Unknown(reason)) => unknown(sent_at, reason),
-        Ok(Exchange { status, version, body }) => responded(
-            clock,
-            sent_at,
-            json!({ "status": status, "version": version, "body": shown(body) }),
-        ),
+        Ok(Exchange { status, version, body }) => {
+            responded(clock, sent_at, json!({ "status": status, "version": version, "body": shown(body) }))
+        }
     }
 }
 
 fn prepare(permitted: &Permitted, contract: &Http, client: &HttpClient) -> Result<reqwest::Request, String> {
-    let url = contract
-        .endpoint
-        .fill(permitted.target(), &|name| permitted.scalar(name))?;
+    let url = contract.endpoint.fill(permitted.target(), &|name| permitted.scalar(name))?;
     let mut headers = HeaderMap::new();
     if let Some(name) = &contract.idempotency_header
         && branch!("http.sends_idempotency_key", !name.is_empty())
@@ -118,9 +114,8 @@ fn prepare(permitted: &Permitted, contract: &Http, client: &HttpClient) -> Resul
                 .body
                 .iter()
                 .map(|(member, parameter)| {
-                    let value = permitted
-                        .parameter(parameter)
-                        .ok_or_else(|| format!("there is no parameter `{parameter}`"))?;
+                    let value =
+                        permitted.parameter(parameter).ok_or_else(|| format!("there is no parameter `{parameter}`"))?;
                     Ok((member.clone(), value.0.clone()))
                 })
                 .collect();
@@ -132,10 +127,7 @@ fn prepare(permitted: &Permitted, contract: &Http, client: &HttpClient) -> Resul
 }
 
 fn header(value: &str) -> Result<HeaderValue, String> {
-    let inner = value
-        .strip_prefix('"')
-        .and_then(|value| value.strip_suffix('"'))
-        .unwrap_or(value);
+    let inner = value.strip_prefix('"').and_then(|value| value.strip_suffix('"')).unwrap_or(value);
     match inner.bytes().all(|byte| byte.is_ascii_graphic() && byte != b'"') {
         true => HeaderValue::from_str(value).map_err(|error| error.to_string()),
         false => Err(format!("`{value}` cannot stand in a header")),

@@ -35,19 +35,12 @@ async fn a_request_carries_key_precondition_and_body() {
     shows!("CP-8.1-13"; by "http.sends_idempotency_key", "http.sends_precondition");
     let server = Server::start(vec![Reply::json(200, "ETag: \"v8\"\r\n", OK)]);
     let response = response(send(&contract(&server.url("/accounts/{account}/{target}"))).await);
-    assert_eq!(
-        response,
-        json!({ "status": 200, "version": "v8", "body": { "json": { "plan": "economy" } } })
-    );
+    assert_eq!(response, json!({ "status": 200, "version": "v8", "body": { "json": { "plan": "economy" } } }));
     let [request] = server.requests().try_into().unwrap();
     let request = request.replace("\r\n", "\n");
     assert!(request.starts_with("PUT /accounts/acme/plan HTTP/1.1\n"), "{request}");
     let lower = request.to_ascii_lowercase();
-    for line in [
-        "idempotency-key: key-1\n",
-        "if-match: \"v7\"\n",
-        "content-type: application/json\n",
-    ] {
+    for line in ["idempotency-key: key-1\n", "if-match: \"v7\"\n", "content-type: application/json\n"] {
         assert!(lower.contains(line), "{request}");
     }
     assert!(request.ends_with("\n\n{\"plan\":\"economy\"}"), "{request}");
@@ -113,12 +106,7 @@ async fn an_answer_that_is_no_plain_json_is_kept_as_text_and_garbage_is_in_doubt
     let contract = contract(&server.url("/x"));
     assert_eq!(response(send(&contract).await)["body"]["text"], "{\"price\":1.5}");
     assert_eq!(response(send(&contract).await)["body"]["text"], "{\"a\":1,\"a\":2}");
-    assert!(
-        response(send(&contract).await)["body"]["left_out"]
-            .as_str()
-            .unwrap()
-            .contains("broke off")
-    );
+    assert!(response(send(&contract).await)["body"]["left_out"].as_str().unwrap().contains("broke off"));
     doubt(send(&contract).await);
 }
 
@@ -147,11 +135,7 @@ async fn a_bearer_token_is_sent_from_a_private_file_only() {
     assert!(refusal(send(&contract).await).contains("open to others"));
     std::fs::set_permissions(&token, PermissionsExt::from_mode(0o600)).unwrap();
     response(send(&contract).await);
-    assert!(
-        server.requests()[0]
-            .to_ascii_lowercase()
-            .contains("authorization: bearer secret-token")
-    );
+    assert!(server.requests()[0].to_ascii_lowercase().contains("authorization: bearer secret-token"));
 }
 
 /// Runs itself again with a proxy in the environment, which nothing in this process may set.
@@ -159,10 +143,7 @@ async fn a_bearer_token_is_sent_from_a_private_file_only() {
 fn a_proxy_of_the_environment_is_not_used() {
     const CHILD: &str = "CLOSER_TEST_ENDPOINT";
     if let Ok(url) = std::env::var(CHILD) {
-        let runtime = tokio::runtime::Builder::new_current_thread()
-            .enable_all()
-            .build()
-            .unwrap();
+        let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
         assert_eq!(response(runtime.block_on(send(&contract(&url))))["status"], 200);
         return;
     }
@@ -170,21 +151,11 @@ fn a_proxy_of_the_environment_is_not_used() {
     let server = Server::start(vec![Reply::json(200, "", OK)]);
     let proxy_url = proxy.url("");
     let status = std::process::Command::new(std::env::current_exe().unwrap())
-        .args([
-            "--exact",
-            "operations::http::tests::a_proxy_of_the_environment_is_not_used",
-        ])
+        .args(["--exact", "operations::http::tests::a_proxy_of_the_environment_is_not_used"])
         .env(CHILD, server.url("/x"))
         .envs(
-            [
-                "http_proxy",
-                "HTTP_PROXY",
-                "https_proxy",
-                "HTTPS_PROXY",
-                "all_proxy",
-                "ALL_PROXY",
-            ]
-            .map(|name| (name, &proxy_url)),
+            ["http_proxy", "HTTP_PROXY", "https_proxy", "HTTPS_PROXY", "all_proxy", "ALL_PROXY"]
+                .map(|name| (name, &proxy_url)),
         )
         .env_remove("no_proxy")
         .env_remove("NO_PROXY")
@@ -200,9 +171,7 @@ fn a_proxy_of_the_environment_is_not_used() {
 async fn an_untrusted_certificate_ends_the_call_before_anything_is_sent() {
     let folder = tempfile::tempdir().unwrap();
     let made = std::process::Command::new("openssl")
-        .args([
-            "req", "-x509", "-newkey", "rsa:2048", "-nodes", "-keyout", "key.pem", "-out", "cert.pem", "-days", "2",
-        ])
+        .args(["req", "-x509", "-newkey", "rsa:2048", "-nodes", "-keyout", "key.pem", "-out", "cert.pem", "-days", "2"])
         .args(["-subj", "/CN=localhost", "-addext", "subjectAltName=IP:127.0.0.1"])
         .current_dir(folder.path())
         .output()
@@ -213,16 +182,7 @@ async fn an_untrusted_certificate_ends_the_call_before_anything_is_sent() {
         listener.local_addr().unwrap().port()
     };
     let mut server = std::process::Command::new("openssl")
-        .args([
-            "s_server",
-            "-cert",
-            "cert.pem",
-            "-key",
-            "key.pem",
-            "-quiet",
-            "-accept",
-            &format!("127.0.0.1:{port}"),
-        ])
+        .args(["s_server", "-cert", "cert.pem", "-key", "key.pem", "-quiet", "-accept", &format!("127.0.0.1:{port}")])
         .current_dir(folder.path())
         .stdin(std::process::Stdio::piped())
         .stdout(std::process::Stdio::piped())

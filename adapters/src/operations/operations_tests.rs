@@ -35,11 +35,7 @@ fn write(root: &Path, content: &str) -> Order {
     let mut order = order(&contract, target("host", "file"), &parameters);
     let entry = Arc::get_mut(&mut order.entry).unwrap();
     entry.parameters = ["content", "expected_previous"]
-        .map(|name| ParameterRule {
-            name: name.into(),
-            r#type: ParameterType::Text,
-            optional: false,
-        })
+        .map(|name| ParameterRule { name: name.into(), r#type: ParameterType::Text, optional: false })
         .into();
     let action = Arc::get_mut(&mut order.action).unwrap();
     action.relevant_semantic_version = 0;
@@ -67,16 +63,10 @@ fn state(order: &Order) -> State {
     };
     grant.revocation.revoked_by = None;
     let profile = Profile {
-        answers: (1..=10)
-            .map(|number| (Key::from(format!("q{number}")), "yes".into()))
-            .collect(),
+        answers: (1..=10).map(|number| (Key::from(format!("q{number}")), "yes".into())).collect(),
         ..Profile::example(Extent::Full)
     };
-    let items = vec![
-        Item::Identity(identity),
-        Item::Grant(grant),
-        Item::Operation((*order.entry).clone()),
-    ];
+    let items = vec![Item::Identity(identity), Item::Grant(grant), Item::Operation((*order.entry).clone())];
     closer_state::genesis(profile, items).unwrap().1
 }
 
@@ -85,11 +75,7 @@ fn permit(order: &Order) -> Permit {
     let state = state(order);
     let adjudication = Adjudication {
         phase: Phase::PreAction,
-        subject: TypedRef {
-            id: "action-1".into(),
-            digest: order.action.logical_digest,
-            r#type: SubjectType::Action,
-        },
+        subject: TypedRef { id: "action-1".into(), digest: order.action.logical_digest, r#type: SubjectType::Action },
         disposition: Disposition::Justified,
         ..Adjudication::example(Extent::Minimal)
     };
@@ -97,37 +83,22 @@ fn permit(order: &Order) -> Permit {
         now: &now(),
         clock: ClockStanding::Reliable,
         state: &state,
-        producer: &ActorRef {
-            actor_id: "planner-1".into(),
-            role: ProducerRole::Planner,
-        },
+        producer: &ActorRef { actor_id: "planner-1".into(), role: ProducerRole::Planner },
         proposer: &"planner-1".into(),
         obligation_id: &"obligation-1".into(),
         action: &order.action,
-        offered: Some(Offered {
-            adjudication: &adjudication,
-            assessed: Some(&order.action),
-        }),
+        offered: Some(Offered { adjudication: &adjudication, assessed: Some(&order.action) }),
         moved: &[],
-        ownership: &Ownership {
-            epoch: 1,
-            owner: "planner-1".into(),
-            lease_expiry: None,
-        },
+        ownership: &Ownership { epoch: 1, owner: "planner-1".into(), lease_expiry: None },
         key: KeyStanding::Unused,
         attempt: AttemptStanding::First,
         disclosure: DisclosureStanding::Released,
         reservation: Reservation::Fits,
     });
     match verdict {
-        Verdict::Admitted(admission) => release(
-            admission,
-            Appended {
-                record: Cursor(1),
-                epoch: Epoch(1),
-                restriction_cursor: 0,
-            },
-        ),
+        Verdict::Admitted(admission) => {
+            release(admission, Appended { record: Cursor(1), epoch: Epoch(1), restriction_cursor: 0 })
+        }
         Verdict::Refused(denials) => panic!("{denials:?}"),
     }
 }
@@ -163,16 +134,8 @@ async fn check(change: impl FnOnce(&mut Order), expected: &str) {
 #[tokio::test]
 async fn a_permit_for_another_attempt_does_nothing() {
     shows!("CP-8.1-12"; by "operations.permit_names_attempt");
-    check(
-        |order| Arc::make_mut(&mut order.action).attempt_id = "attempt-other".into(),
-        "another attempt",
-    )
-    .await;
-    check(
-        |order| Arc::make_mut(&mut order.action).action_id = "action-other".into(),
-        "another attempt",
-    )
-    .await;
+    check(|order| Arc::make_mut(&mut order.action).attempt_id = "attempt-other".into(), "another attempt").await;
+    check(|order| Arc::make_mut(&mut order.action).action_id = "action-other".into(), "another attempt").await;
 }
 
 #[tokio::test]
@@ -189,22 +152,14 @@ async fn content_that_was_not_admitted_is_not_sent() {
         action.logical_digest = action.compute_logical_digest().unwrap();
     };
     check(honest, "not what was admitted").await;
-    check(
-        |order| Arc::make_mut(&mut order.entry).operation = "operation-2".into(),
-        "not what was admitted",
-    )
-    .await;
+    check(|order| Arc::make_mut(&mut order.entry).operation = "operation-2".into(), "not what was admitted").await;
 }
 
 #[tokio::test]
 async fn a_contract_that_was_not_admitted_is_not_used() {
     let other: Value = json!({ "kind": "file_write", "root": "/", "account": "host" });
     let digest = canonical_digest(&other);
-    check(
-        |order| Arc::make_mut(&mut order.entry).contract = Plain(other.clone()),
-        "contract",
-    )
-    .await;
+    check(|order| Arc::make_mut(&mut order.entry).contract = Plain(other.clone()), "contract").await;
     check(
         |order| {
             let entry = Arc::make_mut(&mut order.entry);
@@ -235,10 +190,7 @@ fn contracts_are_read_whole_or_not_at_all() {
         (json!({ "kind": "file_write" }), "root"),
         (json!({}), "kind"),
         (json!("file_write"), "cannot be read"),
-        (
-            json!({ "kind": "http", "endpoint": { "url": "x" }, "method": "GET" }),
-            "GET",
-        ),
+        (json!({ "kind": "http", "endpoint": { "url": "x" }, "method": "GET" }), "GET"),
     ] {
         let refused = read(wrong).unwrap_err();
         assert!(refused.contains(names), "{refused}");

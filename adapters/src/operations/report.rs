@@ -25,10 +25,7 @@ pub(crate) fn not_sent(why: impl AsRef<str>) -> Performed {
 }
 
 pub(crate) fn unknown(sent_at: Timestamp, why: impl AsRef<str>) -> Performed {
-    Performed::Unknown {
-        sent_at,
-        reason: reason(why),
-    }
+    Performed::Unknown { sent_at, reason: reason(why) }
 }
 
 /// The call returned. A response that no record can carry is replaced by the statement that it was left out.
@@ -38,11 +35,7 @@ pub(crate) fn responded(clock: &dyn Clock, sent_at: Timestamp, response: Value) 
         Ok(()) => response,
         Err(fault) => Plain(json!({ "left_out": fault.to_string() })),
     };
-    Performed::Responded {
-        sent_at,
-        responded_at: clock.now().0,
-        response,
-    }
+    Performed::Responded { sent_at, responded_at: clock.now().0, response }
 }
 
 #[cfg(test)]

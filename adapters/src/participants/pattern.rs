@@ -79,10 +79,8 @@ pub(super) fn fill(value: &Value, bound: &Bound<'_>) -> Result<Value, String> {
         Value::String(text) => fill_text(text, bound),
         Value::Array(items) => items.iter().map(|item| fill(item, bound)).collect(),
         Value::Object(members) => {
-            let filled: Result<Map<String, Value>, String> = members
-                .iter()
-                .map(|(name, member)| Ok((name.clone(), fill(member, bound)?)))
-                .collect();
+            let filled: Result<Map<String, Value>, String> =
+                members.iter().map(|(name, member)| Ok((name.clone(), fill(member, bound)?))).collect();
             filled.map(Value::Object)
         }
     }
@@ -97,9 +95,8 @@ fn fill_text(text: &str, bound: &Bound<'_>) -> Result<Value, String> {
     let mut filled = String::new();
     let mut rest = text;
     while let Some((before, after)) = rest.split_once("{{") {
-        let (expression, after) = after
-            .split_once("}}")
-            .ok_or_else(|| format!("`{text}` has an opening without its end"))?;
+        let (expression, after) =
+            after.split_once("}}").ok_or_else(|| format!("`{text}` has an opening without its end"))?;
         filled.push_str(before);
         match evaluate(expression.trim(), bound)? {
             Value::String(value) => filled.push_str(&value),
@@ -156,10 +153,7 @@ mod tests {
 
     fn item(content: Value) -> ContextItem {
         ContextItem {
-            reference: ArtifactRef {
-                id: "item".into(),
-                digest: canonical::digest_of(&content).unwrap(),
-            },
+            reference: ArtifactRef { id: "item".into(), digest: canonical::digest_of(&content).unwrap() },
             content: Plain(content),
         }
     }
@@ -184,21 +178,10 @@ mod tests {
 
     #[test]
     fn timestamps_move() {
-        assert_eq!(
-            check(json!("{{it/at + 30d}}")).unwrap(),
-            json!("2026-01-31T00:00:00.000Z")
-        );
-        assert_eq!(
-            check(json!("{{it/at - 1ms}}")).unwrap(),
-            json!("2025-12-31T23:59:59.999Z")
-        );
-        for wrong in [
-            "{{it/n + 1d}}",
-            "{{it/at + 1w}}",
-            "{{it/at + d}}",
-            "{{it/at + -1d}}",
-            "{{it/at + 99999999999d}}",
-        ] {
+        assert_eq!(check(json!("{{it/at + 30d}}")).unwrap(), json!("2026-01-31T00:00:00.000Z"));
+        assert_eq!(check(json!("{{it/at - 1ms}}")).unwrap(), json!("2025-12-31T23:59:59.999Z"));
+        for wrong in ["{{it/n + 1d}}", "{{it/at + 1w}}", "{{it/at + d}}", "{{it/at + -1d}}", "{{it/at + 99999999999d}}"]
+        {
             assert!(check(json!(wrong)).is_err(), "{wrong}");
         }
     }

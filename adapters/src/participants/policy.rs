@@ -106,9 +106,8 @@ impl Policy {
             extensions: None,
         };
         for rule in &self.rules {
-            let applied = rule
-                .apply(work, &mut result)
-                .map_err(|why| no_answer(format!("rule `{}`: {why}", rule.name)))?;
+            let applied =
+                rule.apply(work, &mut result).map_err(|why| no_answer(format!("rule `{}`: {why}", rule.name)))?;
             if applied && rule.last {
                 break;
             }
@@ -151,10 +150,7 @@ impl PolicyRule {
         let Some(each) = &self.each else {
             return Ok(vec![first]);
         };
-        let pattern = self
-            .items
-            .get(each)
-            .ok_or_else(|| format!("`each` names no pattern: `{each}`"))?;
+        let pattern = self.items.get(each).ok_or_else(|| format!("`each` names no pattern: `{each}`"))?;
         let mut bindings = Vec::new();
         for item in &work.context_items {
             if fits(item, pattern, &first)? {
@@ -179,15 +175,12 @@ impl PolicyRule {
 
 impl Assessment {
     fn relation(&self, bound: &Bound<'_>) -> Result<EvidenceRelation, String> {
-        let item = bound
-            .get(self.evidence.as_str())
-            .ok_or_else(|| format!("no item is bound to `{}`", self.evidence))?;
+        let item =
+            bound.get(self.evidence.as_str()).ok_or_else(|| format!("no item is bound to `{}`", self.evidence))?;
         let evidence: Evidence = canonical::from_value(item.content.0.clone())
             .map_err(|fault| format!("`{}` is no evidence: {fault}", self.evidence))?;
         let proposition = fill(&Value::String(self.proposition_id.clone()), bound)?;
-        let proposition = proposition
-            .as_str()
-            .ok_or_else(|| format!("`{}` is no id", self.proposition_id))?;
+        let proposition = proposition.as_str().ok_or_else(|| format!("`{}` is no id", self.proposition_id))?;
         let mut limitations = evidence.limitations;
         limitations.extend(self.limitations.iter().map(|text| text.as_str().into()));
         Ok(EvidenceRelation {

@@ -10,10 +10,7 @@ use serde_json::json;
 fn packet(role: &str, contents: &[Value]) -> Work {
     Work {
         work_id: "work-1".into(),
-        question: Question {
-            text: "what next?".into(),
-            subject_refs: Vec::new(),
-        },
+        question: Question { text: "what next?".into(), subject_refs: Vec::new() },
         role: role.into(),
         coalition_ref: "coalition-1".into(),
         membership_version: 1,
@@ -30,21 +27,14 @@ fn packet(role: &str, contents: &[Value]) -> Work {
             .collect(),
         proposal_vocabulary_ref: version("vocabulary"),
         output_contract_ref: version("contract"),
-        stop_condition: StopCondition {
-            rounds_max: 1,
-            calls_max: 1,
-            time_ms_max: 1_000,
-        },
+        stop_condition: StopCondition { rounds_max: 1, calls_max: 1, time_ms_max: 1_000 },
         deadline: None,
         extensions: None,
     }
 }
 
 fn version(id: &str) -> closer_contracts::refs::VersionedRef {
-    closer_contracts::refs::VersionedRef {
-        id: id.into(),
-        version: 1,
-    }
+    closer_contracts::refs::VersionedRef { id: id.into(), version: 1 }
 }
 
 fn evidence(id: &str, kind: &str, address: &str, value: &Value) -> Value {
@@ -125,26 +115,15 @@ fn certificate(not_after: &str) -> Value {
 fn a_certificate_is_renewed_with_its_own_key_when_time_runs_out() {
     let policy = policy(CERTIFICATE);
     let fresh = answer_of(&policy, "worker", &[certificate("2026-02-01T00:00:00Z")]);
-    assert_eq!(
-        (fresh.action_proposals.len(), fresh.assessments[0].relation),
-        (0, Relation::Supports)
-    );
+    assert_eq!((fresh.action_proposals.len(), fresh.assessments[0].relation), (0, Relation::Supports));
 
     let due = answer_of(&policy, "worker", &[certificate("2026-01-30T23:59:59Z")]);
     assert_eq!(due.assessments[0].relation, Relation::Contradicts);
     let [proposal] = due.action_proposals.try_into().unwrap();
     assert_eq!(proposal.target.address.as_str(), "site/cert.pem");
     assert_eq!(proposal.parameters[&"days".into()], Plain(json!(90)));
-    assert_eq!(
-        proposal.parameters[&"subject".into()],
-        Plain(json!("renewed from 1001"))
-    );
-    let values: Vec<&Value> = proposal
-        .expected_postcondition
-        .expectations
-        .iter()
-        .map(|one| &one.value.0)
-        .collect();
+    assert_eq!(proposal.parameters[&"subject".into()], Plain(json!("renewed from 1001")));
+    let values: Vec<&Value> = proposal.expected_postcondition.expectations.iter().map(|one| &one.value.0).collect();
     assert_eq!(values, [&json!("2026-03-02T00:00:00.000Z"), &json!("sha256:aa")]);
 }
 
@@ -196,36 +175,19 @@ const COST: &str = r#"
 #[test]
 fn a_cost_candidate_is_probed_first_and_claimed_at_its_version() {
     let policy = policy(COST);
-    let lead = evidence(
-        "evidence-lead",
-        "plans",
-        "plans",
-        &json!({ "cheapest": { "name": "economy", "price_minor": 700 } }),
-    );
+    let lead =
+        evidence("evidence-lead", "plans", "plans", &json!({ "cheapest": { "name": "economy", "price_minor": 700 } }));
     let first = answer_of(&policy, "investigator", std::slice::from_ref(&lead));
     assert_eq!(first.action_proposals[0].operation.as_str(), "operation-probe");
-    assert_eq!(
-        first.action_proposals[0].parameters[&"plan".into()],
-        Plain(json!("economy"))
-    );
+    assert_eq!(first.action_proposals[0].parameters[&"plan".into()], Plain(json!("economy")));
 
     let probe = |id: &str, available: bool| {
-        evidence(
-            id,
-            "capability",
-            "export",
-            &json!({ "feature": "export", "available": available }),
-        )
+        evidence(id, "capability", "export", &json!({ "feature": "export", "available": available }))
     };
     let second = answer_of(
         &policy,
         "investigator",
-        &[
-            lead,
-            probe("evidence-1", true),
-            probe("evidence-2", false),
-            probe("evidence-3", true),
-        ],
+        &[lead, probe("evidence-1", true), probe("evidence-2", false), probe("evidence-3", true)],
     );
     let assessed: Vec<&str> = second.assessments.iter().map(|one| one.evidence_id.as_str()).collect();
     assert_eq!(assessed, ["evidence-1", "evidence-3"]);
@@ -250,39 +212,22 @@ fn an_answer_is_the_same_bytes_every_time_and_reads_back() {
 #[test]
 fn a_rule_that_cannot_be_filled_gives_no_answer_and_is_named() {
     for (rule, names) in [
-        (
-            "items.x = []\npropose = [{ operation = '{{x/none}}' }]",
-            "nothing stands at `x/none`",
-        ),
+        ("items.x = []\npropose = [{ operation = '{{x/none}}' }]", "nothing stands at `x/none`"),
         ("claims = [{ nonsense = 1 }]", "nonsense"),
-        (
-            "unresolved = [{ subject = '{{y}}', need = 'evidence', text = 't' }]",
-            "no item is bound to `y`",
-        ),
-        (
-            "items.x = []\nassess = [{ evidence = 'x', proposition_id = 'p', relation = 'supports' }]",
-            "no evidence",
-        ),
+        ("unresolved = [{ subject = '{{y}}', need = 'evidence', text = 't' }]", "no item is bound to `y`"),
+        ("items.x = []\nassess = [{ evidence = 'x', proposition_id = 'p', relation = 'supports' }]", "no evidence"),
         ("each = 'z'", "`each` names no pattern"),
     ] {
         let policy = policy(&format!("[[rules]]\nname = 'the rule'\n{rule}"));
         let refused = policy.answer(&packet("worker", &[json!({ "a": 1 })])).unwrap_err();
-        assert!(
-            refused.reason.as_str().contains("the rule") && refused.reason.as_str().contains(names),
-            "{refused:?}"
-        );
+        assert!(refused.reason.as_str().contains("the rule") && refused.reason.as_str().contains(names), "{refused:?}");
     }
 }
 
 #[test]
 fn unknown_members_of_a_policy_are_refused() {
     let wrong = "[[rules]]\nname = 'x'\nassume = true";
-    assert!(
-        toml::from_str::<Policy>(wrong)
-            .unwrap_err()
-            .to_string()
-            .contains("assume")
-    );
+    assert!(toml::from_str::<Policy>(wrong).unwrap_err().to_string().contains("assume"));
 }
 
 #[test]
@@ -298,22 +243,11 @@ fn a_validator_objects_to_each_item_that_is_not_as_demanded() {
     )
     .unwrap();
     let plan = |price: Value| evidence("evidence-1", "plan", "plan", &json!({ "price_minor": price }));
-    let contents = [
-        plan(json!(1_000)),
-        plan(json!(1_001)),
-        plan(json!("cheap")),
-        json!({ "other": true }),
-    ];
+    let contents = [plan(json!(1_000)), plan(json!(1_001)), plan(json!("cheap")), json!({ "other": true })];
     let work = packet("regulator", &contents);
     let objections = validator.answer(&work).unwrap().objections;
     let subjects: Vec<_> = objections.iter().map(|objection| objection.subject).collect();
-    assert_eq!(
-        subjects,
-        [
-            work.context_items[1].reference.digest,
-            work.context_items[2].reference.digest
-        ]
-    );
+    assert_eq!(subjects, [work.context_items[1].reference.digest, work.context_items[2].reference.digest]);
     assert_eq!(objections[0].reason_class, ReasonClass::OutsideConstraint);
 
     let mut forged = work;
@@ -341,10 +275,7 @@ async fn a_scripted_participant_takes_its_time_and_answers_by_role() {
         let bytes = participant.work(&packet(role, &[])).await.unwrap();
         assert!(begun.elapsed() >= std::time::Duration::from_millis(30));
         let result = canonical::Canonical::<WorkResult>::read(&bytes).unwrap();
-        assert_eq!(
-            (result.value().work_id.as_str(), result.value().unresolved.len()),
-            ("work-1", unresolved)
-        );
+        assert_eq!((result.value().work_id.as_str(), result.value().unresolved.len()), ("work-1", unresolved));
     }
     assert!(participant.work(&packet("stranger", &[])).await.is_err());
 }

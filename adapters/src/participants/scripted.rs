@@ -44,14 +44,7 @@ impl Scripted {
             .find(is_for)
             .ok_or_else(|| no_answer(format!("there is no answer for the role `{}`", work.role)))?;
         let mut result = given.result.clone();
-        for list in [
-            "claims",
-            "action_proposals",
-            "assessments",
-            "objections",
-            "unresolved",
-            "skill_receipts",
-        ] {
+        for list in ["claims", "action_proposals", "assessments", "objections", "unresolved", "skill_receipts"] {
             result.entry(list).or_insert_with(|| json!([]));
         }
         result.insert("work_id".to_owned(), json!(work.work_id));
@@ -60,11 +53,7 @@ impl Scripted {
 
     fn delay(&self, work: &Work) -> Duration {
         let digest = closer_contracts::digest::Digest::of(work.work_id.as_str().as_bytes());
-        let drawn = digest
-            .raw()
-            .iter()
-            .take(8)
-            .fold(0, |drawn, byte| (drawn << 8) | u64::from(*byte));
+        let drawn = digest.raw().iter().take(8).fold(0, |drawn, byte| (drawn << 8) | u64::from(*byte));
         let jitter_ms = drawn.checked_rem(self.jitter_ms.saturating_add(1)).unwrap_or_default();
         Duration::from_millis(self.delay_ms.saturating_add(jitter_ms))
     }

@@ -107,10 +107,7 @@ impl FileLedger {
     /// # Errors
     /// [`BrokenLedger`], naming the file.
     pub fn open(path: &Path) -> Result<Self, BrokenLedger> {
-        let at = |source: io::Error| BrokenLedger::File {
-            path: path.to_owned(),
-            source,
-        };
+        let at = |source: io::Error| BrokenLedger::File { path: path.to_owned(), source };
         let known = MemoryLedger::default();
         let lines: Vec<String> = match File::open(path) {
             Ok(file) => BufReader::new(file).lines().collect::<io::Result<_>>().map_err(at)?,
@@ -123,10 +120,7 @@ impl FileLedger {
                 Ok(Line::Struck(attempt_id)) => known.strike(&attempt_id).map_err(at)?,
                 Err(_) if index + 1 == lines.len() => {}
                 Err(_) => {
-                    return Err(BrokenLedger::Malformed {
-                        path: path.to_owned(),
-                        line: index + 1,
-                    });
+                    return Err(BrokenLedger::Malformed { path: path.to_owned(), line: index + 1 });
                 }
             }
         }
@@ -137,16 +131,11 @@ impl FileLedger {
         for process in known.on_record() {
             write_line(&mut file, &Line::Recorded(process)).map_err(at)?;
         }
-        file.sync_all()
-            .and_then(|()| std::fs::rename(&fresh, path))
-            .map_err(at)?;
+        file.sync_all().and_then(|()| std::fs::rename(&fresh, path)).map_err(at)?;
         if let Some(folder) = path.parent().filter(|folder| !folder.as_os_str().is_empty()) {
             File::open(folder).and_then(|folder| folder.sync_all()).map_err(at)?;
         }
-        Ok(Self {
-            file: Mutex::new(file),
-            known,
-        })
+        Ok(Self { file: Mutex::new(file), known })
     }
 
     fn append(&self, line: &Line) -> io::Result<()> {
@@ -217,9 +206,6 @@ mod tests {
         std::fs::write(&path, format!("{whole}{}", &whole[..20])).unwrap();
         assert_eq!(FileLedger::open(&path).unwrap().on_record(), [process(1)]);
         std::fs::write(&path, format!("{}\n{whole}", &whole[..20])).unwrap();
-        assert!(matches!(
-            FileLedger::open(&path),
-            Err(BrokenLedger::Malformed { line: 1, .. })
-        ));
+        assert!(matches!(FileLedger::open(&path), Err(BrokenLedger::Malformed { line: 1, .. })));
     }
 }

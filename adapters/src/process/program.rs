@@ -84,10 +84,8 @@ impl Program {
         if !self.program.starts_with('/') {
             return Finished::NotStarted(format!("the program `{}` is not an absolute path", self.program));
         }
-        let allowed = self
-            .environment_allowed
-            .iter()
-            .filter_map(|name| Some((name.clone(), std::env::var(name).ok()?)));
+        let allowed =
+            self.environment_allowed.iter().filter_map(|name| Some((name.clone(), std::env::var(name).ok()?)));
         let environment = allowed.chain(self.environment.clone()).collect();
         run(
             &Spawn {
@@ -113,9 +111,7 @@ fn fill(argument: &str, value: &dyn Fn(&str) -> Result<String, String>) -> Resul
                 let value = value(name)?;
                 // At the head of an argument, outside data could turn itself into an option.
                 if branch!("program.value_is_no_option", index == 0 && value.starts_with('-')) {
-                    return Err(format!(
-                        "the value of `{name}` begins with a hyphen and would be read as an option"
-                    ));
+                    return Err(format!("the value of `{name}` begins with a hyphen and would be read as an option"));
                 }
                 filled.push_str(&value);
             }

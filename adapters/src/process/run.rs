@@ -78,22 +78,14 @@ pub(crate) fn run(spawn: &Spawn<'_>, ledger: &dyn ProcessLedger) -> Finished {
             return Finished::Killed(format!("the process could not be put on record and was ended: {error}"));
         }
     };
-    let stdout = child
-        .stdout
-        .take()
-        .map(|stream| collect(stream, spawn.output_bytes_max));
-    let stderr = child
-        .stderr
-        .take()
-        .map(|stream| collect(stream, spawn.output_bytes_max));
+    let stdout = child.stdout.take().map(|stream| collect(stream, spawn.output_bytes_max));
+    let stderr = child.stderr.take().map(|stream| collect(stream, spawn.output_bytes_max));
     let in_time = has_exited_by(&process, deadline);
     // The leader is not collected yet, so its number cannot be another's while the family is ended.
     let end = terminate(&process);
     let status = child.wait();
     let captured = |stream: Option<mpsc::Receiver<Capture>>| {
-        stream
-            .and_then(|stream| stream.recv_timeout(OUTPUT_WAIT).ok())
-            .unwrap_or_default()
+        stream.and_then(|stream| stream.recv_timeout(OUTPUT_WAIT).ok()).unwrap_or_default()
     };
     let (stdout, stderr) = (captured(stdout), captured(stderr));
     let remains = matches!(end, super::ProcessEnd::Remains { .. });
@@ -168,9 +160,7 @@ fn collect(mut stream: impl Read + Send + 'static, bytes_max: usize) -> mpsc::Re
                 Ok(length) => {
                     let chunk = buffer.get(..length).unwrap_or_default();
                     let room = bytes_max.saturating_sub(capture.bytes.len());
-                    capture
-                        .bytes
-                        .extend_from_slice(chunk.get(..room.min(length)).unwrap_or_default());
+                    capture.bytes.extend_from_slice(chunk.get(..room.min(length)).unwrap_or_default());
                     capture.total = capture.total.saturating_add(length as u64);
                 }
                 Err(error) if error.kind() == std::io::ErrorKind::Interrupted => {}

@@ -71,10 +71,7 @@ fn what_a_program_leaves_behind_is_ended() {
     let left = folder.path().join("left");
     let script = format!("sleep 300 & echo $! >{}", left.display());
     let finished = shell(&script, 10_000, &attempt(), &MemoryLedger::default());
-    let Finished::Exited {
-        status: 0, left_behind, ..
-    } = finished
-    else {
+    let Finished::Exited { status: 0, left_behind, .. } = finished else {
         panic!("{finished:?}");
     };
     assert_eq!(left_behind, 1);
@@ -115,11 +112,7 @@ impl Drop for Stray {
 #[test]
 fn after_a_crash_only_recorded_processes_that_are_still_the_same_are_ended() {
     shows!("CP-8.3-20"; by "process.start_time_agrees");
-    let (ours, unrelated, reused) = (
-        Stray::start(&attempt()),
-        Stray::start(&attempt()),
-        Stray::start(&attempt()),
-    );
+    let (ours, unrelated, reused) = (Stray::start(&attempt()), Stray::start(&attempt()), Stray::start(&attempt()));
     let ledger = MemoryLedger::default();
     ledger.record(&ours.process).unwrap();
     // On record is an earlier process with the number that an unrelated one has now.
@@ -129,15 +122,11 @@ fn after_a_crash_only_recorded_processes_that_are_still_the_same_are_ended() {
         ..reused.process.clone()
     };
     ledger.record(&earlier).unwrap();
-    let mut ends: Vec<(i32, ProcessEnd)> = terminate_recorded(&ledger)
-        .into_iter()
-        .map(|ended| (ended.process.pid, ended.end))
-        .collect();
+    let mut ends: Vec<(i32, ProcessEnd)> =
+        terminate_recorded(&ledger).into_iter().map(|ended| (ended.process.pid, ended.end)).collect();
     ends.sort_by_key(|(pid, _)| *pid);
-    let mut expected = vec![
-        (ours.process.pid, ProcessEnd::Ended { ended: 1 }),
-        (reused.process.pid, ProcessEnd::Reused { ended: 0 }),
-    ];
+    let mut expected =
+        vec![(ours.process.pid, ProcessEnd::Ended { ended: 1 }), (reused.process.pid, ProcessEnd::Reused { ended: 0 })];
     expected.sort_by_key(|(pid, _)| *pid);
     assert_eq!(ends, expected);
     assert!(!ours.is_alive());
@@ -149,11 +138,7 @@ fn after_a_crash_only_recorded_processes_that_are_still_the_same_are_ended() {
 fn a_record_of_an_earlier_run_of_the_machine_ends_nothing() {
     let stray = Stray::start(&attempt());
     let ledger = MemoryLedger::default();
-    let earlier = TaskProcess {
-        attempt_id: attempt(),
-        boot_id: "an earlier run".to_owned(),
-        ..stray.process.clone()
-    };
+    let earlier = TaskProcess { attempt_id: attempt(), boot_id: "an earlier run".to_owned(), ..stray.process.clone() };
     ledger.record(&earlier).unwrap();
     assert_eq!(terminate_recorded(&ledger)[0].end, ProcessEnd::Reused { ended: 0 });
     assert!(stray.is_alive());

@@ -50,9 +50,7 @@ pub(super) fn rows() -> BTreeMap<i32, Row> {
 
 /// The run of the machine.
 pub(super) fn boot_id() -> std::io::Result<String> {
-    Ok(std::fs::read_to_string("/proc/sys/kernel/random/boot_id")?
-        .trim()
-        .to_owned())
+    Ok(std::fs::read_to_string("/proc/sys/kernel/random/boot_id")?.trim().to_owned())
 }
 
 /// Whether a process carries the mark of an attempt in the environment it was started with.
@@ -61,9 +59,7 @@ fn is_marked(pid: i32, attempt_id: &str) -> bool {
         return false;
     };
     let mark = format!("{MARK}={attempt_id}");
-    environment
-        .split(|byte| *byte == 0)
-        .any(|entry| entry == mark.as_bytes())
+    environment.split(|byte| *byte == 0).any(|entry| entry == mark.as_bytes())
 }
 
 /// The processes of an attempt: its leader and the leader's group where the leader is still the one on record, all that
@@ -85,9 +81,7 @@ pub(super) fn family(leader: Option<i32>, attempt_id: &str) -> Vec<Row> {
         family.extend(children);
     }
     let own = i32::try_from(std::process::id()).unwrap_or_default();
-    rows.into_values()
-        .filter(|row| family.contains(&row.pid) && row.pid != own && !row.has_ended)
-        .collect()
+    rows.into_values().filter(|row| family.contains(&row.pid) && row.pid != own && !row.has_ended).collect()
 }
 
 #[cfg(test)]
@@ -99,10 +93,7 @@ mod tests {
     fn a_name_with_brackets_and_spaces_does_not_shift_the_fields() {
         let stat = b"42 (a) R 1 (b) S 7 8 9 0 -1 4194560 1 0 0 0 1 2 0 0 20 0 1 0 98765 1 2";
         let row = parse(42, stat).unwrap();
-        assert_eq!(
-            (row.parent, row.group, row.start_time_ticks, row.has_ended),
-            (7, 8, 98_765, false)
-        );
+        assert_eq!((row.parent, row.group, row.start_time_ticks, row.has_ended), (7, 8, 98_765, false));
         assert_eq!(parse(42, b"42 (cut off"), None);
     }
 

@@ -109,11 +109,7 @@ pub(crate) fn terminate(process: &TaskProcess) -> ProcessEnd {
 
 /// Ends the process of one attempt, where it is on record.
 pub(crate) fn terminate_attempt(ledger: &dyn ProcessLedger, attempt_id: &AttemptId) {
-    for process in ledger
-        .on_record()
-        .iter()
-        .filter(|process| process.attempt_id == *attempt_id)
-    {
+    for process in ledger.on_record().iter().filter(|process| process.attempt_id == *attempt_id) {
         terminate(process);
     }
 }

@@ -31,12 +31,8 @@ pub(super) fn look(contract: &CommandOutput, target: &Target, ledger: &dyn Proce
         return Err("the program did not print one JSON object".to_owned());
     };
     let member = |name: &str| fields.get(name).and_then(Value::as_str);
-    let account = member(&contract.account_member).ok_or_else(|| {
-        format!(
-            "the output does not say in `{}` whose the target is",
-            contract.account_member
-        )
-    })?;
+    let account = member(&contract.account_member)
+        .ok_or_else(|| format!("the output does not say in `{}` whose the target is", contract.account_member))?;
     let version = contract.version_member.as_deref().and_then(member);
     Ok(Seen {
         account: account.into(),
@@ -54,13 +50,11 @@ pub(super) fn run(program: &Program, target: &Target, ledger: &dyn ProcessLedger
     match program.run(&arguments, &look_id, ledger) {
         Finished::NotStarted(reason) | Finished::Killed(reason) => Err(reason),
         Finished::Exited { status: 0, stdout, .. } if !stdout.is_cut() => Ok(stdout.bytes),
-        Finished::Exited { status: 0, stdout, .. } => Err(format!(
-            "the program printed {} bytes, more than are read",
-            stdout.total
-        )),
-        Finished::Exited { status, stderr, .. } => Err(format!(
-            "the program ended with status {status}: {}",
-            String::from_utf8_lossy(&stderr.bytes)
-        )),
+        Finished::Exited { status: 0, stdout, .. } => {
+            Err(format!("the program printed {} bytes, more than are read", stdout.total))
+        }
+        Finished::Exited { status, stderr, .. } => {
+            Err(format!("the program ended with status {status}: {}", String::from_utf8_lossy(&stderr.bytes)))
+        }
     }
 }

@@ -75,11 +75,7 @@ pub(super) fn look(contract: &FileState, target: &Target) -> Result<Seen, String
         fields,
         limitations: open
             .into_iter()
-            .map(|name| {
-                reason(format!(
-                    "a write is under way or was cut off; see `{name}` beside the target"
-                ))
-            })
+            .map(|name| reason(format!("a write is under way or was cut off; see `{name}` beside the target")))
             .collect(),
     })
 }

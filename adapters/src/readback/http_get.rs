@@ -32,12 +32,9 @@ pub(super) async fn look(contract: &HttpGet, target: &Target, client: &HttpClien
     let none = |name: &str| Err(format!("a readback has no parameter `{name}`"));
     let url = contract.endpoint.fill(target, &none)?;
     let request = client.request(reqwest::Method::GET, url, HeaderMap::new(), None, &contract.endpoint)?;
-    let answer = client
-        .send(request, &contract.endpoint)
-        .await
-        .map_err(|error| match error {
-            SendError::NotSent(reason) | SendError::Unknown(reason) => reason,
-        })?;
+    let answer = client.send(request, &contract.endpoint).await.map_err(|error| match error {
+        SendError::NotSent(reason) | SendError::Unknown(reason) => reason,
+    })?;
     if answer.status != 200 {
         return Err(format!("the service answered with status {}", answer.status));
     }
@@ -49,12 +46,7 @@ pub(super) async fn look(contract: &HttpGet, target: &Target, client: &HttpClien
     let account = body
         .pointer(&contract.account_pointer)
         .and_then(Value::as_str)
-        .ok_or_else(|| {
-            format!(
-                "the answer does not say at `{}` whose the target is",
-                contract.account_pointer
-            )
-        })?;
+        .ok_or_else(|| format!("the answer does not say at `{}` whose the target is", contract.account_pointer))?;
     let version = match &contract.version_pointer {
         Some(pointer) => match body.pointer(pointer) {
             Some(Value::String(version)) => Some(version.clone()),
@@ -63,10 +55,8 @@ pub(super) async fn look(contract: &HttpGet, target: &Target, client: &HttpClien
         },
         None => answer.version,
     };
-    let shown = contract
-        .fields
-        .iter()
-        .filter_map(|(name, pointer)| Some((name.clone(), body.pointer(pointer)?.clone())));
+    let shown =
+        contract.fields.iter().filter_map(|(name, pointer)| Some((name.clone(), body.pointer(pointer)?.clone())));
     Ok(Seen {
         account: account.into(),
         version: version.map_or(TargetVersion::Unknown, |version| TargetVersion::Known(version.into())),

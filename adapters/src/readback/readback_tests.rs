@@ -9,24 +9,16 @@ use serde_json::json;
 use std::path::Path;
 
 async fn observe(contract: &Value, target: Target) -> Observed {
-    let observer = ReadbackObserver::new(
-        Arc::new(clock()),
-        Arc::new(MemoryLedger::default()),
-        HttpClient::default(),
-    );
+    let observer = ReadbackObserver::new(Arc::new(clock()), Arc::new(MemoryLedger::default()), HttpClient::default());
     observer.observe(&readback(contract, target)).await
 }
 
 #[track_caller]
 fn seen(observed: Observed) -> (Target, TargetVersion, Value, Vec<Text>) {
     match observed {
-        Observed::Seen {
-            target,
-            target_version,
-            observation,
-            limitations,
-            ..
-        } => (target, target_version, observation.value.0, limitations),
+        Observed::Seen { target, target_version, observation, limitations, .. } => {
+            (target, target_version, observation.value.0, limitations)
+        }
         Observed::Unavailable { reason, .. } => panic!("unavailable: {reason}"),
     }
 }
@@ -65,10 +57,7 @@ async fn hostile_content_is_digested_and_not_shown() {
     let bytes = [0xff, 0x00, 0xfe];
     std::fs::write(folder.path().join("file"), bytes).unwrap();
     let (_, _, fields, _) = seen(observe(&file_contract(folder.path()), target("host", "file")).await);
-    assert_eq!(
-        (&fields["digest"], fields.get("content")),
-        (&json!(Digest::of(&bytes)), None)
-    );
+    assert_eq!((&fields["digest"], fields.get("content")), (&json!(Digest::of(&bytes)), None));
     let mut bounded = file_contract(folder.path());
     bounded["bytes_max"] = json!(2);
     assert!(unavailable(observe(&bounded, target("host", "file")).await).contains("more than 2 bytes"));
@@ -77,11 +66,8 @@ async fn hostile_content_is_digested_and_not_shown() {
 #[tokio::test]
 async fn a_file_that_was_cut_off_beside_the_target_is_told() {
     let folder = tempfile::tempdir().unwrap();
-    let open = format!(
-        "{}attempt-1{OPEN}",
-        crate::operations::aside_prefix("file"),
-        OPEN = crate::operations::OPEN_SUFFIX
-    );
+    let open =
+        format!("{}attempt-1{OPEN}", crate::operations::aside_prefix("file"), OPEN = crate::operations::OPEN_SUFFIX);
     std::fs::write(folder.path().join("file"), "ours").unwrap();
     std::fs::write(folder.path().join(&open), "foreign").unwrap();
     let contract = file_contract(folder.path());
@@ -147,12 +133,7 @@ async fn a_service_is_asked_anew_and_states_its_own_version() {
     contract["version_pointer"] = json!("/rev");
     let (_, version, ..) = seen(observe(&contract, target("acme", "plan")).await);
     assert_eq!(version, TargetVersion::Known("9".into()));
-    assert!(
-        server
-            .requests()
-            .iter()
-            .all(|request| request.starts_with("GET /accounts/acme/plan HTTP/1.1\r\n"))
-    );
+    assert!(server.requests().iter().all(|request| request.starts_with("GET /accounts/acme/plan HTTP/1.1\r\n")));
 }
 
 #[tokio::test]
@@ -164,11 +145,7 @@ async fn answers_that_establish_nothing_are_unavailable() {
         Reply::json(200, "", r#"{"account":"acme","account":"other"}"#),
         Reply::json(200, "", r#"{"account":"acme","price":1.5}"#),
         Reply::json(200, "", r#"{"account":7}"#),
-        Reply::json(
-            200,
-            "",
-            &format!(r#"{{"account":"acme","x":"{}"}}"#, "x".repeat(100_000)),
-        ),
+        Reply::json(200, "", &format!(r#"{{"account":"acme","x":"{}"}}"#, "x".repeat(100_000))),
         Reply::json(200, "", &"[".repeat(1_000)),
         Reply::json(200, "", &format!(r#"{{"account":"{}"}}"#, "x".repeat(300))),
         Reply::Bytes(b"\xff\xff\xff".to_vec()),
@@ -194,19 +171,9 @@ fn printing(output: &str) -> Value {
 async fn a_program_says_what_it_sees_as_one_json_object() {
     let output = r#"{"account":"acme","version":"7","open":true}"#.replace('{', "{{").replace('}', "}}");
     let (seen_target, version, fields, _) = seen(observe(&printing(&output), target("acme", "x")).await);
-    assert_eq!(
-        (seen_target, version),
-        (target("acme", "x"), TargetVersion::Known("7".into()))
-    );
+    assert_eq!((seen_target, version), (target("acme", "x"), TargetVersion::Known("7".into())));
     assert_eq!(fields, json!({ "account": "acme", "version": "7", "open": true }));
-    for wrong in [
-        "",
-        "[]",
-        "{{}}",
-        r#"{{"account":"a","account":"a"}}"#,
-        "nonsense",
-        "{other}",
-    ] {
+    for wrong in ["", "[]", "{{}}", r#"{{"account":"a","account":"a"}}"#, "nonsense", "{other}"] {
         unavailable(observe(&printing(wrong), target("acme", "x")).await);
     }
     let mut failing = printing("x");
@@ -224,10 +191,7 @@ async fn a_person_must_confirm_and_unknown_kinds_are_told() {
         json!([]),
         json!({ "kind": "file", "root": "/", "account": "a", "x": 1 }),
     ] {
-        assert!(
-            unavailable(observe(&wrong, target("acme", "x")).await).contains("cannot be read"),
-            "{wrong}"
-        );
+        assert!(unavailable(observe(&wrong, target("acme", "x")).await).contains("cannot be read"), "{wrong}");
     }
 }
 
@@ -253,51 +217,22 @@ async fn a_certificate_is_parsed_by_openssl_itself() {
         &[
             &["req", "-x509"],
             &key[..],
-            &[
-                "-subj",
-                "/O=A, Inc/CN=a.example",
-                "-days",
-                "10",
-                "-set_serial",
-                "4097",
-                "-out",
-                "cert.pem",
-            ],
+            &["-subj", "/O=A, Inc/CN=a.example", "-days", "10", "-set_serial", "4097", "-out", "cert.pem"],
         ]
         .concat(),
     );
     let (seen_target, version, fields, _) = seen(observe(&contract, target("host", "cert.pem")).await);
-    assert_eq!(
-        (seen_target, version),
-        (target("host", "cert.pem"), TargetVersion::Unknown)
-    );
+    assert_eq!((seen_target, version), (target("host", "cert.pem"), TargetVersion::Unknown));
     assert_eq!(fields["serial"], "1001");
     assert_eq!(fields["subject"], "CN=a.example,O=A\\, Inc");
     let not_after = Timestamp::parse(fields["not_after"].as_str().unwrap()).unwrap();
     let ten_days = begun.plus_ms(10 * 86_400_000);
-    assert!(
-        not_after >= ten_days && not_after <= ten_days.plus_ms(60_000),
-        "{not_after}"
-    );
+    assert!(not_after >= ten_days && not_after <= ten_days.plus_ms(60_000), "{not_after}");
     let key = openssl(root, &["pkey", "-in", "key.pem", "-pubout"]);
     assert_eq!(fields["public_key_digest"], json!(Digest::of(key.trim().as_bytes())));
 
     // The same key renewed, then another key: only the latter shows another public key.
-    openssl(
-        root,
-        &[
-            "req",
-            "-x509",
-            "-key",
-            "key.pem",
-            "-subj",
-            "/CN=a.example",
-            "-days",
-            "20",
-            "-out",
-            "cert.pem",
-        ],
-    );
+    openssl(root, &["req", "-x509", "-key", "key.pem", "-subj", "/CN=a.example", "-days", "20", "-out", "cert.pem"]);
     let (_, _, renewed, _) = seen(observe(&contract, target("host", "cert.pem")).await);
     assert_eq!(renewed["public_key_digest"], fields["public_key_digest"]);
     assert!(Timestamp::parse(renewed["not_after"].as_str().unwrap()).unwrap() > not_after);

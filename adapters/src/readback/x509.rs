@@ -38,23 +38,10 @@ const fn deadline_ms() -> u64 {
 }
 
 pub(super) fn look(contract: &X509File, target: &Target, ledger: &dyn ProcessLedger) -> Result<Seen, String> {
-    let options = [
-        "-noout",
-        "-startdate",
-        "-enddate",
-        "-serial",
-        "-subject",
-        "-pubkey",
-        "-nameopt",
-        "RFC2253",
-    ];
+    let options = ["-noout", "-startdate", "-enddate", "-serial", "-subject", "-pubkey", "-nameopt", "RFC2253"];
     let program = Program {
         program: contract.openssl.clone(),
-        arguments: ["x509", "-in", "{target}"]
-            .iter()
-            .chain(&options)
-            .map(ToString::to_string)
-            .collect(),
+        arguments: ["x509", "-in", "{target}"].iter().chain(&options).map(ToString::to_string).collect(),
         // The language of messages and dates is fixed.
         environment: BTreeMap::from([("LC_ALL".to_owned(), "C".to_owned())]),
         environment_allowed: Vec::new(),
@@ -76,9 +63,7 @@ pub(super) fn look(contract: &X509File, target: &Target, ledger: &dyn ProcessLed
 /// Reads the printed lines. Each must stand exactly once.
 fn parse(output: &str) -> Result<Map<String, Value>, String> {
     let one = |name: &str| {
-        let mut values = output
-            .lines()
-            .filter_map(|line| line.strip_prefix(name)?.strip_prefix('='));
+        let mut values = output.lines().filter_map(|line| line.strip_prefix(name)?.strip_prefix('='));
         match (values.next(), values.next()) {
             (Some(value), None) => Ok(value.trim()),
             (Some(_), Some(_)) => Err(format!("`{name}` was printed more than once")),
@@ -103,9 +88,7 @@ fn parse(output: &str) -> Result<Map<String, Value>, String> {
 
 /// Reads `Jan  2 03:04:05 2027 GMT`.
 fn date(text: &str) -> Result<Timestamp, String> {
-    const MONTHS: [&str; 12] = [
-        "Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec",
-    ];
+    const MONTHS: [&str; 12] = ["Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec"];
     let invalid = || format!("`{text}` is no date as openssl prints it");
     let words: Vec<&str> = text.split_ascii_whitespace().collect();
     let [month, day, time, year, "GMT"] = words.as_slice() else {
@@ -123,14 +106,8 @@ mod tests {
 
     #[test]
     fn dates_are_read_as_utc() {
-        assert_eq!(
-            date("Jan  2 03:04:05 2027 GMT").unwrap().as_str(),
-            "2027-01-02T03:04:05Z"
-        );
-        assert_eq!(
-            date("Dec 31 23:59:59 2099 GMT").unwrap().as_str(),
-            "2099-12-31T23:59:59Z"
-        );
+        assert_eq!(date("Jan  2 03:04:05 2027 GMT").unwrap().as_str(), "2027-01-02T03:04:05Z");
+        assert_eq!(date("Dec 31 23:59:59 2099 GMT").unwrap().as_str(), "2099-12-31T23:59:59Z");
         for wrong in [
             "Jan 2 03:04:05 2027",
             "Jan 2 03:04:05 2027 CET",

@@ -67,8 +67,6 @@ impl Sessions {
     /// Whether this registry issued exactly this handle and has not ended it.
     #[must_use]
     pub fn hold(&self, session: &Session) -> bool {
-        self.open
-            .get(&session.id)
-            .is_some_and(|identity| Arc::ptr_eq(identity, &session.identity))
+        self.open.get(&session.id).is_some_and(|identity| Arc::ptr_eq(identity, &session.identity))
     }
 }

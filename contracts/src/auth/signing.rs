@@ -53,12 +53,7 @@ struct SignedMessage<'a> {
 /// # Errors
 /// `schema_invalid` when they have no canonical form.
 pub fn signed_message(content_digest: Digest, scope: SigningScope, identity: &ActorId) -> Result<Vec<u8>, Fault> {
-    crate::canonical::to_bytes(&SignedMessage {
-        content_digest,
-        domain: DOMAIN,
-        identity,
-        scope,
-    })
+    crate::canonical::to_bytes(&SignedMessage { content_digest, domain: DOMAIN, identity, scope })
 }
 
 /// Signs for an identity. The signature is 64 bytes in lowercase hexadecimal.
@@ -87,9 +82,7 @@ fn from_hex<const BYTES: usize>(text: &Key) -> Result<[u8; BYTES], Fault> {
     let lowercase = !text.as_str().bytes().any(|b| b.is_ascii_uppercase());
     match lowercase && hex::decode_to_slice(text.as_str(), &mut bytes).is_ok() {
         true => Ok(bytes),
-        false => Err(Fault::schema(format!(
-            "{BYTES} bytes in lowercase hexadecimal are needed"
-        ))),
+        false => Err(Fault::schema(format!("{BYTES} bytes in lowercase hexadecimal are needed"))),
     }
 }
 
@@ -114,11 +107,8 @@ impl SigningKeyEntry {
             .map_err(|fault| fault.within("public_key"))?;
         match key_id(&key) == self.key_id {
             true => Ok(()),
-            false => Err(Fault::new(
-                RefusalCode::DigestMismatch,
-                "the key id is not the digest of the key's bytes",
-            )
-            .within("key_id")),
+            false => Err(Fault::new(RefusalCode::DigestMismatch, "the key id is not the digest of the key's bytes")
+                .within("key_id")),
         }
     }
 }

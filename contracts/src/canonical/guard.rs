@@ -13,9 +13,7 @@ use std::fmt;
 
 /// Walks a value and finds the first thing that canonical JSON cannot carry.
 pub(super) fn check<T: Serialize + ?Sized>(value: &T) -> Result<(), Fault> {
-    value
-        .serialize(Guard { depth: 0 })
-        .map_err(|defect| Fault::schema(defect.0))
+    value.serialize(Guard { depth: 0 }).map_err(|defect| Fault::schema(defect.0))
 }
 
 #[derive(Debug)]
@@ -48,10 +46,7 @@ struct Inside {
 impl Guard {
     fn inside(self) -> Result<Inside, Defect> {
         match self.depth < DEPTH_MAX {
-            true => Ok(Inside {
-                guard: Self { depth: self.depth + 1 },
-                keys: BTreeSet::new(),
-            }),
+            true => Ok(Inside { guard: Self { depth: self.depth + 1 }, keys: BTreeSet::new() }),
             false => Err(Defect("arrays and objects nest at most 128 deep".into())),
         }
     }
@@ -69,9 +64,7 @@ impl Inside {
 fn integer(magnitude: u128) -> Result<(), Defect> {
     match magnitude <= u128::from(INTEGER_MAX) {
         true => Ok(()),
-        false => Err(Defect(
-            "an integer beyond 2^53 - 1 is carried as a decimal string".into(),
-        )),
+        false => Err(Defect("an integer beyond 2^53 - 1 is carried as a decimal string".into())),
     }
 }
 

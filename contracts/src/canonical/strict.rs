@@ -73,9 +73,7 @@ impl<'de> Visitor<'de> for Strict {
     }
 
     fn visit_f64<E: Error>(self, _: f64) -> Result<Value, E> {
-        Err(E::custom(
-            "a number with a fraction or exponent has no place in a payload",
-        ))
+        Err(E::custom("a number with a fraction or exponent has no place in a payload"))
     }
 
     fn visit_str<E: Error>(self, value: &str) -> Result<Value, E> {

@@ -208,59 +208,28 @@ pub fn changes(extent: Extent) -> Vec<Change> {
     let obligation_id: crate::id::ObligationId = Example::example(extent);
     let reason: crate::id::Text = Example::example(extent);
     vec![
-        Change::Add {
-            item: Example::example(extent),
-        },
-        Change::Revise {
-            item: Box::new(Item::Claim(Example::example(extent))),
-            replaces: Example::example(extent),
-        },
-        Change::Suspend {
-            kind: ItemKind::Claim,
-            id: Example::example(extent),
-            reason: reason.clone(),
-        },
-        Change::Retract {
-            kind: ItemKind::Claim,
-            id: Example::example(extent),
-            reason: reason.clone(),
-        },
-        Change::RevokeGrant {
-            grant_id: Example::example(extent),
-            reason: reason.clone(),
-        },
-        Change::AdmitObligation {
-            obligation: Example::example(extent),
-            reentries: Example::example(extent),
-        },
+        Change::Add { item: Example::example(extent) },
+        Change::Revise { item: Box::new(Item::Claim(Example::example(extent))), replaces: Example::example(extent) },
+        Change::Suspend { kind: ItemKind::Claim, id: Example::example(extent), reason: reason.clone() },
+        Change::Retract { kind: ItemKind::Claim, id: Example::example(extent), reason: reason.clone() },
+        Change::RevokeGrant { grant_id: Example::example(extent), reason: reason.clone() },
+        Change::AdmitObligation { obligation: Example::example(extent), reentries: Example::example(extent) },
         Change::SetStatus {
             obligation_id: obligation_id.clone(),
             status: ObligationStatus::AwaitingEvent,
             successor: Example::example(extent),
             reason: reason.clone(),
         },
-        Change::SetConditions {
-            obligation_id: obligation_id.clone(),
-            conditions: vec![Example::example(extent)],
-        },
+        Change::SetConditions { obligation_id: obligation_id.clone(), conditions: vec![Example::example(extent)] },
         Change::SetTriggers {
             obligation_id: obligation_id.clone(),
             reentries: Example::example(extent),
             trigger_gap: Example::example(extent),
         },
-        Change::SetOwner {
-            obligation_id,
-            responsible_owner: Example::example(extent),
-        },
-        Change::AddDependency {
-            dependency: Example::example(extent),
-        },
-        Change::RemoveDependency {
-            dependency_id: Example::example(extent),
-        },
-        Change::SuspendEligibility {
-            restriction: Example::example(extent),
-        },
+        Change::SetOwner { obligation_id, responsible_owner: Example::example(extent) },
+        Change::AddDependency { dependency: Example::example(extent) },
+        Change::RemoveDependency { dependency_id: Example::example(extent) },
+        Change::SuspendEligibility { restriction: Example::example(extent) },
         Change::LiftRestriction {
             restriction_id: Example::example(extent),
             urgent_receipt: Example::example(extent),

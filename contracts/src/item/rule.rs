@@ -47,32 +47,19 @@ impl Check for RuleBody {
     fn check(&self) -> Result<(), Fault> {
         match self {
             Self::Matching { facets } => facets.check().map_err(|fault| fault.within("facets")),
-            Self::Sufficiency {
-                distinct_sources_min,
-                age_ms_max,
-                observation_types,
-                ..
-            } => {
+            Self::Sufficiency { distinct_sources_min, age_ms_max, observation_types, .. } => {
                 age_ms_max.check().map_err(|fault| fault.within("age_ms_max"))?;
-                observation_types
-                    .check()
-                    .map_err(|fault| fault.within("observation_types"))?;
+                observation_types.check().map_err(|fault| fault.within("observation_types"))?;
                 match *distinct_sources_min > 0 {
                     true => Ok(()),
                     false => Err(Fault::schema("a conclusion needs support from at least one source")
                         .within("distinct_sources_min")),
                 }
             }
-            Self::Decision {
-                required_roles,
-                blocking_classes,
-                ..
-            } => {
+            Self::Decision { required_roles, blocking_classes, .. } => {
                 nonempty(required_roles, "required_roles")?;
                 required_roles.check().map_err(|fault| fault.within("required_roles"))?;
-                blocking_classes
-                    .check()
-                    .map_err(|fault| fault.within("blocking_classes"))
+                blocking_classes.check().map_err(|fault| fault.within("blocking_classes"))
             }
         }
     }
@@ -122,14 +109,9 @@ impl Check for PolicyBody {
     fn check(&self) -> Result<(), Fault> {
         match self {
             Self::Refresh { after_ms, .. } => after_ms.check().map_err(|fault| fault.within("after_ms")),
-            Self::Expiry {
-                replace_for_ms,
-                review_within_ms,
-            } => {
+            Self::Expiry { replace_for_ms, review_within_ms } => {
                 replace_for_ms.check().map_err(|fault| fault.within("replace_for_ms"))?;
-                review_within_ms
-                    .check()
-                    .map_err(|fault| fault.within("review_within_ms"))
+                review_within_ms.check().map_err(|fault| fault.within("review_within_ms"))
             }
             Self::Deadline { escalate_to } | Self::Escalation { escalate_to } => {
                 escalate_to.check().map_err(|fault| fault.within("escalate_to"))

@@ -16,65 +16,14 @@ fn others() -> [(&'static str, Action); 8] {
     let action = || Action::example(Extent::Full);
     let bound = Action::example(Extent::Bound);
     [
-        (
-            "operation",
-            Action {
-                operation: "another".into(),
-                ..action()
-            },
-        ),
-        (
-            "target",
-            Action {
-                target: Target {
-                    account: "another".into(),
-                    ..action().target
-                },
-                ..action()
-            },
-        ),
-        (
-            "parameters",
-            Action {
-                parameters: [("seats".into(), Plain(json!(26)))].into(),
-                ..action()
-            },
-        ),
-        (
-            "expected_postcondition",
-            Action {
-                expected_postcondition: bound.expected_postcondition,
-                ..action()
-            },
-        ),
-        (
-            "authority_ref",
-            Action {
-                authority_ref: "another".into(),
-                ..action()
-            },
-        ),
-        (
-            "relevant_semantic_version",
-            Action {
-                relevant_semantic_version: 15,
-                ..action()
-            },
-        ),
-        (
-            "registry_version",
-            Action {
-                registry_version: 3,
-                ..action()
-            },
-        ),
-        (
-            "idempotency_key",
-            Action {
-                idempotency_key: "another".into(),
-                ..action()
-            },
-        ),
+        ("operation", Action { operation: "another".into(), ..action() }),
+        ("target", Action { target: Target { account: "another".into(), ..action().target }, ..action() }),
+        ("parameters", Action { parameters: [("seats".into(), Plain(json!(26)))].into(), ..action() }),
+        ("expected_postcondition", Action { expected_postcondition: bound.expected_postcondition, ..action() }),
+        ("authority_ref", Action { authority_ref: "another".into(), ..action() }),
+        ("relevant_semantic_version", Action { relevant_semantic_version: 15, ..action() }),
+        ("registry_version", Action { registry_version: 3, ..action() }),
+        ("idempotency_key", Action { idempotency_key: "another".into(), ..action() }),
     ]
 }
 
@@ -93,21 +42,12 @@ fn the_logical_digest_covers_eight_fields() {
     shows!("CP-6.4-01", "CP-C7-02");
     let action = Action::example(Extent::Full);
     let content = json_of(&action.logical_content());
-    let mut names: Vec<&str> = content
-        .as_object()
-        .expect("an object")
-        .keys()
-        .map(String::as_str)
-        .collect();
+    let mut names: Vec<&str> = content.as_object().expect("an object").keys().map(String::as_str).collect();
     let mut expected = others().map(|(field, _)| field).to_vec();
     names.sort_unstable();
     expected.sort_unstable();
     assert_eq!(names, expected);
-    let mut digests: Vec<Digest> = others()
-        .iter()
-        .map(|(_, other)| digest(other))
-        .chain([digest(&action)])
-        .collect();
+    let mut digests: Vec<Digest> = others().iter().map(|(_, other)| digest(other)).chain([digest(&action)]).collect();
     digests.sort_unstable();
     digests.dedup();
     assert_eq!(digests.len(), 9, "each field changes the digest");
@@ -137,27 +77,9 @@ fn the_envelope_covers_the_attempt() {
     let action = Action::example(Extent::Full);
     let first = seal(action.clone());
     assert_eq!(seal(action.clone()), first);
-    assert_ne!(
-        seal(Action {
-            attempt_id: "another".into(),
-            ..action.clone()
-        }),
-        first
-    );
-    assert_ne!(
-        seal(Action {
-            ownership_epoch: 15,
-            ..action.clone()
-        }),
-        first
-    );
-    assert_ne!(
-        seal(Action {
-            action_id: "another".into(),
-            ..action
-        }),
-        first
-    );
+    assert_ne!(seal(Action { attempt_id: "another".into(), ..action.clone() }), first);
+    assert_ne!(seal(Action { ownership_epoch: 15, ..action.clone() }), first);
+    assert_ne!(seal(Action { action_id: "another".into(), ..action }), first);
 }
 
 #[test]
@@ -209,12 +131,6 @@ fn the_same_words_do_not_make_the_same_action() {
     assert_ne!(one.logical_digest, other.logical_digest);
     let mut adjudication = Adjudication::example(Extent::Minimal);
     adjudication.subject.digest = one.logical_digest;
-    assert_eq!(
-        (adjudication.phase, adjudication.subject.r#type),
-        (Phase::PreAction, SubjectType::Action)
-    );
-    assert_ne!(
-        adjudication.subject.digest, other.logical_digest,
-        "an assessment of one does not cover the other"
-    );
+    assert_eq!((adjudication.phase, adjudication.subject.r#type), (Phase::PreAction, SubjectType::Action));
+    assert_ne!(adjudication.subject.digest, other.logical_digest, "an assessment of one does not cover the other");
 }

@@ -20,10 +20,7 @@ fn about(phase: Phase, r#type: SubjectType) -> Value {
     json_of(&Adjudication {
         phase,
         disposition,
-        subject: TypedRef {
-            r#type,
-            ..TypedRef::example(Extent::Full)
-        },
+        subject: TypedRef { r#type, ..TypedRef::example(Extent::Full) },
         ..Adjudication::example(Extent::Full)
     })
 }
@@ -42,10 +39,7 @@ fn before_the_action_the_subject_is_an_action() {
     shows!("CP-4.2-01", "CP-C9-02"; by "adjudication.subject_fits_phase");
     assert!(read::<Adjudication>(about(Phase::PreAction, SubjectType::Action)).is_ok());
     for other in [SubjectType::Delta, SubjectType::Readback] {
-        refused(
-            read::<Adjudication>(about(Phase::PreAction, other)),
-            RefusalCode::SubjectMismatch,
-        );
+        refused(read::<Adjudication>(about(Phase::PreAction, other)), RefusalCode::SubjectMismatch);
     }
     let mut unbound = about(Phase::PreAction, SubjectType::Action);
     unbound.as_object_mut().expect("an object").remove("evidence_snapshot");
@@ -58,15 +52,9 @@ fn after_the_outcome_the_subject_is_a_readback() {
     let whole = about(Phase::PostOutcome, SubjectType::Readback);
     assert!(read::<Adjudication>(whole.clone()).is_ok());
     for other in [SubjectType::Action, SubjectType::Delta] {
-        refused(
-            read::<Adjudication>(about(Phase::PostOutcome, other)),
-            RefusalCode::SubjectMismatch,
-        );
+        refused(read::<Adjudication>(about(Phase::PostOutcome, other)), RefusalCode::SubjectMismatch);
     }
-    refused(
-        read::<Adjudication>(altered(whole, "readback_refs", json!([]))),
-        RefusalCode::SchemaInvalid,
-    );
+    refused(read::<Adjudication>(altered(whole, "readback_refs", json!([]))), RefusalCode::SchemaInvalid);
 }
 
 #[test]
@@ -74,10 +62,7 @@ fn at_the_commit_the_subject_is_a_delta() {
     shows!("CP-4.2-03"; by "adjudication.subject_fits_phase", "delta.proposal_digest_agrees");
     assert!(read::<Adjudication>(about(Phase::SemanticCommit, SubjectType::Delta)).is_ok());
     for other in [SubjectType::Action, SubjectType::Readback] {
-        refused(
-            read::<Adjudication>(about(Phase::SemanticCommit, other)),
-            RefusalCode::SubjectMismatch,
-        );
+        refused(read::<Adjudication>(about(Phase::SemanticCommit, other)), RefusalCode::SubjectMismatch);
     }
     let delta = json_of(&Delta::example(Extent::Full));
     assert!(read::<Delta>(delta.clone()).is_ok());
@@ -108,22 +93,12 @@ fn a_disposition_belongs_to_its_phase() {
 #[test]
 fn a_snapshot_is_sorted_without_repeats_and_digested() {
     shows!("CP-C1-07"; by "evidence_snapshot.digest_agrees");
-    let item = |id: &str| ArtifactRef {
-        id: id.into(),
-        digest: Digest::of(id.as_bytes()),
-    };
+    let item = |id: &str| ArtifactRef { id: id.into(), digest: Digest::of(id.as_bytes()) };
     let snapshot = EvidenceSnapshot::of(vec![item("b"), item("a"), item("b")]).expect("a snapshot");
     assert_eq!(snapshot.refs, [item("a"), item("b")]);
-    assert_eq!(
-        EvidenceSnapshot::of(vec![item("a"), item("b")]).expect("a snapshot"),
-        snapshot
-    );
+    assert_eq!(EvidenceSnapshot::of(vec![item("a"), item("b")]).expect("a snapshot"), snapshot);
     assert!(read::<EvidenceSnapshot>(json_of(&snapshot)).is_ok());
-    for refs in [
-        json!([item("a")]),
-        json!([item("b"), item("a")]),
-        json!([item("a"), item("a"), item("b")]),
-    ] {
+    for refs in [json!([item("a")]), json!([item("b"), item("a")]), json!([item("a"), item("a"), item("b")])] {
         let changed = altered(json_of(&snapshot), "refs", refs);
         refused(read::<EvidenceSnapshot>(changed), RefusalCode::DigestMismatch);
     }

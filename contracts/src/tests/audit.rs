@@ -49,10 +49,7 @@ fn an_ordinary_commit_has_no_urgent_details() {
     assert_eq!(ordinary()["urgent_details"], Value::Null);
     assert!(read::<CommitReceipt>(ordinary()).is_ok());
     let details = json_of(&UrgentDetails::example(Extent::Full));
-    refused(
-        read::<CommitReceipt>(altered(ordinary(), "urgent_details", details)),
-        RefusalCode::SchemaInvalid,
-    );
+    refused(read::<CommitReceipt>(altered(ordinary(), "urgent_details", details)), RefusalCode::SchemaInvalid);
 }
 
 #[test]
@@ -62,10 +59,7 @@ fn an_urgent_commit_names_no_endorsement() {
     assert_eq!(urgent()["adjudication_refs"], json!([]));
     assert!(read::<CommitReceipt>(urgent()).is_ok());
     let filler = json!([ArtifactRef::example(Extent::Full)]);
-    refused(
-        read::<CommitReceipt>(altered(urgent(), "adjudication_refs", filler)),
-        RefusalCode::SchemaInvalid,
-    );
+    refused(read::<CommitReceipt>(altered(urgent(), "adjudication_refs", filler)), RefusalCode::SchemaInvalid);
     let mut absent = urgent();
     absent.as_object_mut().expect("an object").remove("adjudication_refs");
     refused(read::<CommitReceipt>(absent), RefusalCode::SchemaInvalid);
@@ -75,8 +69,5 @@ fn an_urgent_commit_names_no_endorsement() {
 fn an_urgent_commit_states_its_details() {
     shows!("CP-C14-05"; by "receipt.urgent_lacks_details");
     assert!(read::<CommitReceipt>(urgent()).is_ok());
-    refused(
-        read::<CommitReceipt>(altered(urgent(), "urgent_details", Value::Null)),
-        RefusalCode::SchemaInvalid,
-    );
+    refused(read::<CommitReceipt>(altered(urgent(), "urgent_details", Value::Null)), RefusalCode::SchemaInvalid);
 }

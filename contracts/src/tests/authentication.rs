@@ -41,25 +41,14 @@ impl World {
             actor_id: ActorId::example(Extent::Full),
             roles: ProducerRole::ALL.to_vec(),
             mechanisms: BOTH.to_vec(),
-            keys: vec![SigningKeyEntry::of(
-                &key.verifying_key(),
-                SigningScope::ALL.to_vec(),
-                at(8)..at(18),
-            )],
+            keys: vec![SigningKeyEntry::of(&key.verifying_key(), SigningScope::ALL.to_vec(), at(8)..at(18))],
             revoked_at: None,
             standing: Standing::Current,
             ..Identity::example(Extent::Full)
         };
         let mut sessions = Sessions::default();
-        let session = sessions
-            .issue("session-1".into(), &identity, &at(9))
-            .expect("a session");
-        Self {
-            identity,
-            key,
-            sessions,
-            session,
-        }
+        let session = sessions.issue("session-1".into(), &identity, &at(9)).expect("a session");
+        Self { identity, key, sessions, session }
     }
 
     fn judge(
@@ -69,10 +58,7 @@ impl World {
         shown: Credential<'_>,
         hour: u32,
     ) -> Result<Authenticated, Fault> {
-        let accepted = Accepted {
-            mechanisms,
-            sessions: &self.sessions,
-        };
+        let accepted = Accepted { mechanisms, sessions: &self.sessions };
         let authenticated = authenticate(accepted, Some(&self.identity), subject, shown, &at(hour))?;
         assert_eq!(authenticated.identity(), &subject.producer);
         assert_eq!(authenticated.record().content_digest, subject.content_digest);
@@ -84,10 +70,7 @@ impl World {
     fn signed(&self, subject: &Subject, hour: u32) -> Result<Authenticated, Fault> {
         let signature = self.signature(subject);
         let key_id = key_id(&self.key.verifying_key());
-        let shown = Credential::Ed25519 {
-            key_id: &key_id,
-            signature: &signature,
-        };
+        let shown = Credential::Ed25519 { key_id: &key_id, signature: &signature };
         self.judge(BOTH, subject, shown, hour)
     }
 
@@ -114,10 +97,7 @@ fn a_producer_has_an_actor_and_a_role_that_is_its_own() {
     for field in ["actor_id", "role"] {
         let mut object = super::support::json_of(payload(PayloadType::Event).envelope());
         object["producer"].as_object_mut().expect("an object").remove(field);
-        refused(
-            Payload::read(&super::support::resealed(object)),
-            RefusalCode::SchemaInvalid,
-        );
+        refused(Payload::read(&super::support::resealed(object)), RefusalCode::SchemaInvalid);
     }
     let mut world = World::new();
     assert!(world.in_session(&event()).is_ok());
@@ -132,20 +112,11 @@ fn a_mechanism_works_where_profile_and_identity_declare_it() {
     let signature = world.signature(&event());
     let key_id = key_id(&world.key.verifying_key());
     let session = Credential::Session(&world.session);
-    let signed = Credential::Ed25519 {
-        key_id: &key_id,
-        signature: &signature,
-    };
+    let signed = Credential::Ed25519 { key_id: &key_id, signature: &signature };
     assert!(world.judge(&[Mechanism::Session], &event(), session, 12).is_ok());
     assert!(world.judge(&[Mechanism::Ed25519], &event(), signed, 12).is_ok());
-    refused(
-        world.judge(&[Mechanism::Ed25519], &event(), session, 12),
-        RefusalCode::Unauthenticated,
-    );
-    refused(
-        world.judge(&[Mechanism::Session], &event(), signed, 12),
-        RefusalCode::Unauthenticated,
-    );
+    refused(world.judge(&[Mechanism::Ed25519], &event(), session, 12), RefusalCode::Unauthenticated);
+    refused(world.judge(&[Mechanism::Session], &event(), signed, 12), RefusalCode::Unauthenticated);
     refused(world.judge(&[], &event(), session, 12), RefusalCode::Unauthenticated);
     world.identity.mechanisms = vec![Mechanism::Ed25519];
     refused(world.in_session(&event()), RefusalCode::Unauthenticated);
@@ -155,21 +126,12 @@ fn a_mechanism_works_where_profile_and_identity_declare_it() {
 fn a_session_speaks_for_its_own_identity_alone() {
     shows!("CP-6.1-08"; by "auth.session_of_another");
     let mut world = World::new();
-    let other = Identity {
-        actor_id: "another".into(),
-        ..world.identity.clone()
-    };
-    let other_session = world
-        .sessions
-        .issue("session-2".into(), &other, &at(9))
-        .expect("a session");
+    let other = Identity { actor_id: "another".into(), ..world.identity.clone() };
+    let other_session = world.sessions.issue("session-2".into(), &other, &at(9)).expect("a session");
     assert!(world.in_session(&event()).is_ok());
     let borrowed = world.judge(BOTH, &event(), Credential::Session(&other_session), 12);
     refused(borrowed, RefusalCode::Unauthenticated);
-    refused(
-        world.judge(BOTH, &event(), Credential::None, 12),
-        RefusalCode::Unauthenticated,
-    );
+    refused(world.judge(BOTH, &event(), Credential::None, 12), RefusalCode::Unauthenticated);
 }
 
 #[test]
@@ -177,23 +139,13 @@ fn a_session_cannot_be_made_up_or_outlive_its_end() {
     shows!("CP-6.1-08"; by "auth.session_not_issued_here");
     let mut world = World::new();
     assert!(world.in_session(&event()).is_ok());
-    let forged = Sessions::default()
-        .issue("session-1".into(), &world.identity, &at(9))
-        .expect("a session");
+    let forged = Sessions::default().issue("session-1".into(), &world.identity, &at(9)).expect("a session");
     let shown = world.judge(BOTH, &event(), Credential::Session(&forged), 12);
     refused(shown, RefusalCode::Unauthenticated);
     world.sessions.end(forged);
     assert!(world.in_session(&event()).is_ok(), "a forged handle ends nothing");
-    refused(
-        world.sessions.issue("session-1".into(), &world.identity, &at(9)),
-        RefusalCode::KeyConflict,
-    );
-    let World {
-        identity,
-        mut sessions,
-        session,
-        ..
-    } = world;
+    refused(world.sessions.issue("session-1".into(), &world.identity, &at(9)), RefusalCode::KeyConflict);
+    let World { identity, mut sessions, session, .. } = world;
     let id = session.id().clone();
     sessions.end(session);
     let again = sessions.issue(id, &identity, &at(10)).expect("the id is free again");
@@ -205,23 +157,11 @@ fn a_digest_without_a_signature_proves_nothing() {
     shows!("CP-6.1-09"; by "auth.signature_invalid");
     let world = World::new();
     assert!(world.signed(&event(), 12).is_ok());
-    refused(
-        world.judge(BOTH, &event(), Credential::None, 12),
-        RefusalCode::Unauthenticated,
-    );
+    refused(world.judge(BOTH, &event(), Credential::None, 12), RefusalCode::Unauthenticated);
     let digest = hex::encode(event().content_digest.raw());
     let key_id = key_id(&world.key.verifying_key());
-    for signature in [
-        digest.repeat(2),
-        "00".repeat(64),
-        digest,
-        "no hexadecimal".into(),
-        String::new(),
-    ] {
-        let shown = Credential::Ed25519 {
-            key_id: &key_id,
-            signature: &Key::from(signature),
-        };
+    for signature in [digest.repeat(2), "00".repeat(64), digest, "no hexadecimal".into(), String::new()] {
+        let shown = Credential::Ed25519 { key_id: &key_id, signature: &Key::from(signature) };
         refused(world.judge(BOTH, &event(), shown, 12), RefusalCode::Unauthenticated);
     }
 }
@@ -233,33 +173,15 @@ fn every_payload_type_is_authenticated() {
     for payload_type in PayloadType::ALL {
         let subject = Subject::payload(&payload(*payload_type));
         assert!(world.signed(&subject, 12).is_ok());
-        refused(
-            world.judge(BOTH, &subject, Credential::None, 12),
-            RefusalCode::Unauthenticated,
-        );
+        refused(world.judge(BOTH, &subject, Credential::None, 12), RefusalCode::Unauthenticated);
         // The signature covers content, type and identity: it fits nothing else.
         let signature = world.signature(&subject);
         let key_id = key_id(&world.key.verifying_key());
-        let shown = Credential::Ed25519 {
-            key_id: &key_id,
-            signature: &signature,
-        };
-        let of_another_type = Subject {
-            scope: SigningScope::Profile,
-            ..subject.clone()
-        };
-        let of_other_content = Subject {
-            content_digest: crate::Digest::of(b"other"),
-            ..subject
-        };
-        refused(
-            world.judge(BOTH, &of_another_type, shown, 12),
-            RefusalCode::Unauthenticated,
-        );
-        refused(
-            world.judge(BOTH, &of_other_content, shown, 12),
-            RefusalCode::Unauthenticated,
-        );
+        let shown = Credential::Ed25519 { key_id: &key_id, signature: &signature };
+        let of_another_type = Subject { scope: SigningScope::Profile, ..subject.clone() };
+        let of_other_content = Subject { content_digest: crate::Digest::of(b"other"), ..subject };
+        refused(world.judge(BOTH, &of_another_type, shown, 12), RefusalCode::Unauthenticated);
+        refused(world.judge(BOTH, &of_other_content, shown, 12), RefusalCode::Unauthenticated);
     }
 }
 
@@ -268,15 +190,9 @@ fn a_name_without_a_binding_is_nobody() {
     shows!("CP-B-07"; by "auth.identity_is_the_claimed");
     let world = World::new();
     assert!(world.signed(&event(), 12).is_ok());
-    let claimed = Subject {
-        producer: "another".into(),
-        ..event()
-    };
+    let claimed = Subject { producer: "another".into(), ..event() };
     refused(world.signed(&claimed, 12), RefusalCode::Unauthenticated);
-    let accepted = Accepted {
-        mechanisms: BOTH,
-        sessions: &world.sessions,
-    };
+    let accepted = Accepted { mechanisms: BOTH, sessions: &world.sessions };
     let unknown = authenticate(accepted, None, &event(), Credential::Session(&world.session), &at(12));
     refused(unknown, RefusalCode::Unauthenticated);
 }
@@ -289,10 +205,7 @@ fn an_identity_that_is_not_current_is_nobody() {
     world.identity.revoked_at = Some(at(13));
     let record = world.in_session(&event()).expect("not yet revoked").record().clone();
     assert!(record.check_again(Some(&world.identity), &at(12)).is_ok());
-    refused(
-        record.check_again(Some(&world.identity), &at(13)),
-        RefusalCode::Unauthenticated,
-    );
+    refused(record.check_again(Some(&world.identity), &at(13)), RefusalCode::Unauthenticated);
     refused(record.check_again(None, &at(12)), RefusalCode::Unauthenticated);
     world.identity.revoked_at = Some(at(12));
     refused(world.in_session(&event()), RefusalCode::Unauthenticated);
@@ -304,21 +217,12 @@ fn an_identity_that_is_not_current_is_nobody() {
 #[test]
 fn a_deployment_that_signs_states_its_policy() {
     shows!("CP-6.1-12"; by "profile.signs_without_policy");
-    let complete = Profile {
-        mechanisms: BOTH.to_vec(),
-        ..Profile::example(Extent::Full)
-    };
+    let complete = Profile { mechanisms: BOTH.to_vec(), ..Profile::example(Extent::Full) };
     assert!(complete.check_complete().is_ok());
     let policy = complete.signing_policy.clone();
     for incomplete in [
-        SigningPolicy {
-            rotation: None,
-            ..policy.clone()
-        },
-        SigningPolicy {
-            revocation: None,
-            ..policy.clone()
-        },
+        SigningPolicy { rotation: None, ..policy.clone() },
+        SigningPolicy { revocation: None, ..policy.clone() },
         SigningPolicy { scope: None, ..policy },
         SigningPolicy::default(),
     ] {
@@ -353,16 +257,10 @@ fn a_revoked_key_signs_no_more() {
     let record = world.signed(&event(), 11).expect("not yet revoked").record().clone();
     refused(world.signed(&event(), 12), RefusalCode::Unauthenticated);
     assert!(record.check_again(Some(&world.identity), &at(11)).is_ok());
-    refused(
-        record.check_again(Some(&world.identity), &at(12)),
-        RefusalCode::Unauthenticated,
-    );
+    refused(record.check_again(Some(&world.identity), &at(12)), RefusalCode::Unauthenticated);
     world.identity.keys.clear();
     refused(world.signed(&event(), 11), RefusalCode::Unauthenticated);
-    refused(
-        record.check_again(Some(&world.identity), &at(11)),
-        RefusalCode::Unauthenticated,
-    );
+    refused(record.check_again(Some(&world.identity), &at(11)), RefusalCode::Unauthenticated);
 }
 
 #[test]
@@ -381,24 +279,12 @@ fn a_compromised_key_flags_all_that_rests_on_it() {
     let mut world = World::new();
     let signed = world.signed(&event(), 9).expect("signed").record().clone();
     let in_session = world.in_session(&event()).expect("in session").record().clone();
-    let revoked = SigningKeyEntry {
-        revoked_at: Some(at(12)),
-        ..world.identity.keys[0].clone()
-    };
+    let revoked = SigningKeyEntry { revoked_at: Some(at(12)), ..world.identity.keys[0].clone() };
     assert!(!signed.flagged_by_compromise(&revoked), "retired, not compromised");
-    world.identity.keys[0] = SigningKeyEntry {
-        compromised: true,
-        ..revoked
-    };
-    assert!(
-        signed.flagged_by_compromise(&world.identity.keys[0]),
-        "even from before the revocation"
-    );
+    world.identity.keys[0] = SigningKeyEntry { compromised: true, ..revoked };
+    assert!(signed.flagged_by_compromise(&world.identity.keys[0]), "even from before the revocation");
     assert!(!in_session.flagged_by_compromise(&world.identity.keys[0]));
-    let other = SigningKeyEntry {
-        key_id: "another".into(),
-        ..world.identity.keys[0].clone()
-    };
+    let other = SigningKeyEntry { key_id: "another".into(), ..world.identity.keys[0].clone() };
     assert!(!signed.flagged_by_compromise(&other));
 }
 
@@ -437,14 +323,8 @@ fn a_key_entry_is_named_by_its_bytes() {
     shows!("CP-6.1-12");
     let entry = SigningKeyEntry::example(Extent::Full);
     assert!(entry.check().is_ok());
-    let renamed = SigningKeyEntry {
-        key_id: "another".into(),
-        ..entry.clone()
-    };
+    let renamed = SigningKeyEntry { key_id: "another".into(), ..entry.clone() };
     refused(renamed.check(), RefusalCode::DigestMismatch);
-    let upper = SigningKeyEntry {
-        public_key: entry.public_key.as_str().to_ascii_uppercase().into(),
-        ..entry
-    };
+    let upper = SigningKeyEntry { public_key: entry.public_key.as_str().to_ascii_uppercase().into(), ..entry };
     refused(upper.check(), RefusalCode::SchemaInvalid);
 }

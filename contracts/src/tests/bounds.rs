@@ -84,10 +84,7 @@ fn an_artifact_is_named_by_id_and_digest() {
     }
     let reference: ArtifactRef = read(reference).expect("whole");
     assert!(reference.check_digest(reference.digest).is_ok());
-    refused(
-        reference.check_digest(Digest::of(b"other bytes")),
-        RefusalCode::DigestMismatch,
-    );
+    refused(reference.check_digest(Digest::of(b"other bytes")), RefusalCode::DigestMismatch);
 }
 
 #[test]
@@ -96,19 +93,10 @@ fn a_state_is_named_by_version_and_digest() {
     round_trips::<StateRef>();
     let held = StateRef::example(Extent::Full);
     assert!(held.check_digest(&held).is_ok());
-    let other = StateRef {
-        digest: Digest::of(b"another"),
-        ..held
-    };
+    let other = StateRef { digest: Digest::of(b"another"), ..held };
     refused(other.check_digest(&held), RefusalCode::DigestMismatch);
-    let later = StateRef {
-        version: held.version + 1,
-        ..other
-    };
-    assert!(
-        later.check_digest(&held).is_ok(),
-        "another version is another state, and not a damaged one"
-    );
+    let later = StateRef { version: held.version + 1, ..other };
+    assert!(later.check_digest(&held).is_ok(), "another version is another state, and not a damaged one");
 }
 
 #[test]
@@ -120,10 +108,7 @@ fn unknown_core_versions_are_refused_or_unknown() {
     newer["protocol_version"] = json!("closer-draft-5");
     refused(Payload::read(&resealed(newer)), RefusalCode::UnknownVersion);
     let newer = json!({ "operator": "AllButOne", "items": [] });
-    assert!(matches!(
-        read::<TypedPredicate>(newer),
-        Ok(TypedPredicate::Unsupported(_))
-    ));
+    assert!(matches!(read::<TypedPredicate>(newer), Ok(TypedPredicate::Unsupported(_))));
     // A version is one exact number: no range, prefix or name.
     for loose in [json!(">=1"), json!("1"), json!(1.0), json!("latest"), json!(-1)] {
         let reference = json!({ "id": "rule-1", "version": loose });
@@ -144,10 +129,7 @@ fn texts_are_bounded() {
     assert!(Plain(json!(of(PLAIN_BYTES_MAX))).check().is_ok());
     refused(Plain(json!([of(PLAIN_BYTES_MAX + 1)])).check(), RefusalCode::Oversize);
     assert!(Plain(json!({ of(KEY_BYTES_MAX): 1 })).check().is_ok());
-    refused(
-        Plain(json!({ of(KEY_BYTES_MAX + 1): 1 })).check(),
-        RefusalCode::Oversize,
-    );
+    refused(Plain(json!({ of(KEY_BYTES_MAX + 1): 1 })).check(), RefusalCode::Oversize);
 }
 
 #[test]
@@ -169,18 +151,10 @@ fn payloads_are_bounded() {
     let filled = |bytes: usize| format!("[{}1]", "1,".repeat((bytes - 3) / 2)).into_bytes();
     let most = filled(PAYLOAD_BYTES_MAX - 1);
     assert!(crate::canonical::read_canonical(&most).is_ok());
-    refused(
-        crate::canonical::read_canonical(&filled(PAYLOAD_BYTES_MAX + 1)),
-        RefusalCode::Oversize,
-    );
+    refused(crate::canonical::read_canonical(&filled(PAYLOAD_BYTES_MAX + 1)), RefusalCode::Oversize);
     // What could not be read back is not sealed either.
     let mut event = example::envelope(example::body(PayloadType::Event, Extent::Full), Extent::Full);
-    let note = |number| {
-        (
-            Key::from(format!("org.example.note-{number}")),
-            Plain(json!("x".repeat(PLAIN_BYTES_MAX))),
-        )
-    };
+    let note = |number| (Key::from(format!("org.example.note-{number}")), Plain(json!("x".repeat(PLAIN_BYTES_MAX))));
     event.extensions = Some(crate::envelope::Extensions((0..20).map(note).collect()));
     refused(Payload::seal(event), RefusalCode::Oversize);
 }
@@ -189,22 +163,8 @@ fn payloads_are_bounded() {
 fn integers_are_those_of_i_json() {
     assert!(INTEGER_MAX.check().is_ok());
     refused((INTEGER_MAX + 1).check(), RefusalCode::SchemaInvalid);
-    refused(
-        Amounts {
-            calls: Some(u64::MAX),
-            ..Amounts::default()
-        }
-        .check(),
-        RefusalCode::SchemaInvalid,
-    );
-    refused(
-        Amounts {
-            cost_micros: Some(1),
-            ..Amounts::default()
-        }
-        .check(),
-        RefusalCode::SchemaInvalid,
-    );
+    refused(Amounts { calls: Some(u64::MAX), ..Amounts::default() }.check(), RefusalCode::SchemaInvalid);
+    refused(Amounts { cost_micros: Some(1), ..Amounts::default() }.check(), RefusalCode::SchemaInvalid);
 }
 
 /// Removes each field of a contract in turn, and each member of its nullable ones.
@@ -319,9 +279,5 @@ fn one_form_on_the_wire() {
     no_extensions["extensions"] = Value::Null;
     refused(read::<Obligation>(no_extensions), RefusalCode::SchemaInvalid);
     refused(read::<Amounts>(json!({ "calls": 1 })), RefusalCode::SchemaInvalid);
-    assert!(
-        ObligationStatus::ALL
-            .iter()
-            .all(|status| read::<ObligationStatus>(json!(status)).is_ok())
-    );
+    assert!(ObligationStatus::ALL.iter().all(|status| read::<ObligationStatus>(json!(status)).is_ok()));
 }

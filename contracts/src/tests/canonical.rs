@@ -17,10 +17,7 @@ fn the_published_examples_come_out_as_published() {
     let escapes = r#"{"string":"\u20ac$\u000F\u000aA'\u0042\u0022\u005c\\\"\/","literals":[null,true,false]}"#;
     let expected = r#"{"literals":[null,true,false],"string":"€$\u000f\nA'B\"\\\\\"/"}"#;
     let read = read_value(escapes.as_bytes()).expect("strict JSON");
-    assert_eq!(
-        String::from_utf8(to_bytes(&read).expect("bytes")).expect("UTF-8"),
-        expected
-    );
+    assert_eq!(String::from_utf8(to_bytes(&read).expect("bytes")).expect("UTF-8"), expected);
 
     let keys = r#"{"\u20ac":"Euro Sign","\r":"Carriage Return","\ufb33":"Hebrew Letter Dalet With Dagesh","1":"One","\ud83d\ude00":"Emoji: Grinning Face","\u0080":"Control","\u00f6":"Latin Small Letter O With Diaeresis"}"#;
     let written = to_bytes(&read_value(keys.as_bytes()).expect("strict JSON")).expect("bytes");
@@ -63,15 +60,7 @@ fn the_reader_takes_i_json_alone() {
     }
     refused(read_value(b"\"\xff\""), RefusalCode::SchemaInvalid);
     refused(read_value(b"\"\xed\xa0\x80\""), RefusalCode::SchemaInvalid);
-    for text in [
-        "9007199254740991",
-        "-9007199254740991",
-        "0",
-        r#""\ud83d\ude00""#,
-        "[]",
-        "{}",
-        "null",
-    ] {
+    for text in ["9007199254740991", "-9007199254740991", "0", r#""\ud83d\ude00""#, "[]", "{}", "null"] {
         assert!(read_value(text.as_bytes()).is_ok(), "{text}");
     }
 }
@@ -115,26 +104,17 @@ fn the_guard_refuses_what_would_be_written_as_something_else() {
     refused(to_bytes(&u128::MAX), none);
     refused(to_bytes(&i128::MIN), none);
     refused(to_bytes(&BTreeMap::from([(1u64, 1)])), none);
-    let twice = Flattened {
-        a: 1,
-        rest: BTreeMap::from([("a".to_owned(), 2)]),
-    };
+    let twice = Flattened { a: 1, rest: BTreeMap::from([("a".to_owned(), 2)]) };
     refused(to_bytes(&twice), none);
     refused(canonical::to_value(&twice), none);
     refused(canonical::to_value(&[f64::NAN]), none);
     assert_eq!(to_bytes(&[INTEGER_MAX]).expect("bytes"), b"[9007199254740991]");
-    assert_eq!(
-        to_bytes(&BTreeMap::from([('é', ())])).expect("bytes"),
-        "{\"é\":null}".as_bytes()
-    );
+    assert_eq!(to_bytes(&BTreeMap::from([('é', ())])).expect("bytes"), "{\"é\":null}".as_bytes());
 }
 
 #[test]
 fn no_feature_of_the_json_reader_changes_what_a_text_means() {
-    assert!(
-        serde_json::from_str::<Value>("1e400").is_err(),
-        "arbitrary_precision is on"
-    );
+    assert!(serde_json::from_str::<Value>("1e400").is_err(), "arbitrary_precision is on");
     // `raw_value` and `arbitrary_precision` give these keys a meaning of their own; here they are refused or mere keys.
     for token in ["$serde_json::private::RawValue", "$serde_json::private::Number"] {
         let text = to_bytes(&BTreeMap::from([(token, "1")])).expect("bytes");

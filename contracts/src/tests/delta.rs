@@ -49,10 +49,7 @@ fn endorsements_stay_outside() {
     shows!("CP-C10-03", "CP-C10-13");
     let delta = json_of(&Delta::example(Extent::Full));
     for outside in ["endorsements", "adjudication_refs", "after_state", "receipt"] {
-        refused(
-            read::<Delta>(altered(delta.clone(), outside, json!([]))),
-            RefusalCode::SchemaInvalid,
-        );
+        refused(read::<Delta>(altered(delta.clone(), outside, json!([]))), RefusalCode::SchemaInvalid);
     }
     let receipt = json_of(&crate::audit::CommitReceipt::example(Extent::Full));
     assert!(receipt["after_state"].is_object());
@@ -64,10 +61,7 @@ fn a_delta_states_the_version_it_starts_from() {
     shows!("CP-2-12");
     let mut delta = json_of(&Delta::example(Extent::Full));
     assert!(read::<Delta>(delta.clone()).is_ok());
-    refused(
-        read::<Delta>(altered(delta.clone(), "parent_state", Value::Null)),
-        RefusalCode::SchemaInvalid,
-    );
+    refused(read::<Delta>(altered(delta.clone(), "parent_state", Value::Null)), RefusalCode::SchemaInvalid);
     delta.as_object_mut().expect("an object").remove("parent_state");
     refused(read::<Delta>(delta), RefusalCode::SchemaInvalid);
 }
@@ -82,10 +76,7 @@ fn each_kind_of_item_has_its_own_slot() {
             assert_eq!(value["item"], json!(item.kind()));
             assert_eq!(read::<Item>(value.clone()).expect("its own form"), item);
             for other in ItemKind::ALL.iter().filter(|other| **other != item.kind()) {
-                refused(
-                    read::<Item>(altered(value.clone(), "item", json!(other))),
-                    RefusalCode::SchemaInvalid,
-                );
+                refused(read::<Item>(altered(value.clone(), "item", json!(other))), RefusalCode::SchemaInvalid);
             }
         }
     }
@@ -96,18 +87,9 @@ fn a_norm_does_not_enter_as_knowledge() {
     shows!("CP-2-03");
     for item in example::items(Extent::Full) {
         if matches!(item.kind(), ItemKind::Constraint | ItemKind::Grant) {
-            assert_eq!(
-                Change::Add {
-                    item: Box::new(item.clone())
-                }
-                .class(),
-                ChangeClass::Normative
-            );
+            assert_eq!(Change::Add { item: Box::new(item.clone()) }.class(), ChangeClass::Normative);
             let disguised = altered(json_of(&item), "item", json!("claim"));
-            refused(
-                read::<Change>(json!({ "change": "add", "item": disguised })),
-                RefusalCode::SchemaInvalid,
-            );
+            refused(read::<Change>(json!({ "change": "add", "item": disguised })), RefusalCode::SchemaInvalid);
         }
     }
 }
@@ -117,12 +99,7 @@ fn obligations_triggers_and_restrictions_have_changes_of_their_own() {
     for item in example::items(Extent::Full) {
         let kind = item.kind();
         let added = Change::Add { item: Box::new(item) };
-        let own = [
-            ItemKind::Obligation,
-            ItemKind::Reentry,
-            ItemKind::Dependency,
-            ItemKind::Restriction,
-        ];
+        let own = [ItemKind::Obligation, ItemKind::Reentry, ItemKind::Dependency, ItemKind::Restriction];
         match own.contains(&kind) {
             true => refused(added.check(), RefusalCode::SchemaInvalid),
             false => assert!(added.check().is_ok(), "{kind}"),
@@ -136,18 +113,9 @@ fn a_method_is_kept_whole() {
     round_trips::<Method>();
     let method = json_of(&Method::example(Extent::Full));
     for part in ["preconditions", "success_criteria", "failure_criteria"] {
-        refused(
-            read::<Method>(altered(method.clone(), part, json!([]))),
-            RefusalCode::SchemaInvalid,
-        );
+        refused(read::<Method>(altered(method.clone(), part, json!([]))), RefusalCode::SchemaInvalid);
     }
-    for part in [
-        "preconditions",
-        "success_criteria",
-        "failure_criteria",
-        "exceptions",
-        "dependencies",
-    ] {
+    for part in ["preconditions", "success_criteria", "failure_criteria", "exceptions", "dependencies"] {
         let mut without = method.clone();
         without.as_object_mut().expect("an object").remove(part);
         refused(read::<Method>(without), RefusalCode::SchemaInvalid);

@@ -46,11 +46,9 @@ fn work_and_what_follows_it_lack_no_lineage() {
     use PayloadType as T;
     for payload_type in [T::Work, T::Route, T::Result, T::Action, T::Adjudication] {
         let whole = example::payload(payload_type, Extent::Full);
-        for (field, missing) in [
-            ("obligation_ids", json!([])),
-            ("episode_id", Value::Null),
-            ("semantic_basis", Value::Null),
-        ] {
+        for (field, missing) in
+            [("obligation_ids", json!([])), ("episode_id", Value::Null), ("semantic_basis", Value::Null)]
+        {
             let bytes = resealed(altered(value(&whole), field, missing));
             refused(Payload::read(&bytes), RefusalCode::SchemaInvalid);
         }
@@ -88,13 +86,7 @@ fn an_unknown_version_is_refused_before_the_body_is_read() {
     shows!("CP-6.1-01"; by "envelope.version_unknown");
     let whole = value(&example::payload(PayloadType::Event, Extent::Full));
     assert!(Payload::read(&resealed(whole.clone())).is_ok());
-    for version in [
-        json!("closer-draft-5"),
-        json!(""),
-        json!("closer-draft"),
-        json!(4),
-        Value::Null,
-    ] {
+    for version in [json!("closer-draft-5"), json!(""), json!("closer-draft"), json!(4), Value::Null] {
         let mut other = altered(whole.clone(), "protocol_version", version);
         other["body"] = json!("of no contract");
         refused(Payload::read(&resealed(other)), RefusalCode::UnknownVersion);
@@ -135,23 +127,13 @@ fn disclosure_is_a_reference_to_a_receipt() {
     shows!("CP-6.1-04"; by "envelope.disclosure_digest_differs");
     let whole = value(&example::payload(PayloadType::Work, Extent::Full));
     let receipt = DisclosureReceipt::example(Extent::Full);
-    let inline = resealed(altered(
-        whole,
-        "disclosure",
-        canonical::to_value(&receipt).expect("a value"),
-    ));
+    let inline = resealed(altered(whole, "disclosure", canonical::to_value(&receipt).expect("a value")));
     refused(Payload::read(&inline), RefusalCode::SchemaInvalid);
 
     let digest = canonical::digest_of(&receipt).expect("a digest");
-    let reference = DisclosureRef {
-        id: receipt.disclosure_id.clone(),
-        digest,
-    };
+    let reference = DisclosureRef { id: receipt.disclosure_id.clone(), digest };
     assert!(reference.check_digest(digest).is_ok());
-    let later = DisclosureReceipt {
-        permitted_use: vec!["another-use".into()],
-        ..receipt
-    };
+    let later = DisclosureReceipt { permitted_use: vec!["another-use".into()], ..receipt };
     let later = canonical::digest_of(&later).expect("a digest");
     refused(reference.check_digest(later), RefusalCode::DigestMismatch);
 }
@@ -193,13 +175,7 @@ fn the_digest_does_not_see_key_order_or_white_space() {
     let pretty = serde_json::to_vec_pretty(&value(&payload)).expect("text");
     let reordered = {
         let members = value(&payload);
-        let members: Vec<String> = members
-            .as_object()
-            .expect("an object")
-            .iter()
-            .rev()
-            .map(member)
-            .collect();
+        let members: Vec<String> = members.as_object().expect("an object").iter().rev().map(member).collect();
         format!("{{{}}}", members.join(","))
     };
     for text in [pretty.as_slice(), reordered.as_bytes()] {

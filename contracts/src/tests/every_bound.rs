@@ -39,11 +39,7 @@ fn lengthened(value: &Value) -> Vec<Value> {
                     rest.insert(key.to_owned(), member);
                     rest
                 };
-                all.extend(
-                    lengthened(member)
-                        .into_iter()
-                        .map(|longer| Value::Object(with(key, longer))),
-                );
+                all.extend(lengthened(member).into_iter().map(|longer| Value::Object(with(key, longer))));
                 if at_bound(key) {
                     let mut longer = with(&format!("{key}x"), member.clone());
                     longer.remove(key);

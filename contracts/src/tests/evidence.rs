@@ -25,12 +25,7 @@ fn evidence_and_readback_are_whole() {
     round_trips::<Readback>();
     round_trips::<TargetBinding>();
     let readback = json_of(&Evidence::example(Extent::Full));
-    for addition in [
-        "attempt_id",
-        "expected_postcondition_ref",
-        "readback_method_ref",
-        "outcome",
-    ] {
+    for addition in ["attempt_id", "expected_postcondition_ref", "readback_method_ref", "outcome"] {
         let mut without = readback.clone();
         without["readback"].as_object_mut().expect("an object").remove(addition);
         refused(read::<Evidence>(without), RefusalCode::SchemaInvalid);
@@ -44,10 +39,7 @@ fn an_obligation_names_its_closure_authority() {
     shows!("CP-6.3-01");
     let mut obligation = json_of(&Obligation::example(Extent::Full));
     assert!(read::<Obligation>(obligation.clone()).is_ok());
-    obligation
-        .as_object_mut()
-        .expect("an object")
-        .remove("closure_authority");
+    obligation.as_object_mut().expect("an object").remove("closure_authority");
     refused(read::<Obligation>(obligation), RefusalCode::SchemaInvalid);
 }
 
@@ -87,10 +79,7 @@ fn a_target_without_versions_says_so() {
     shows!("CP-6.3-07");
     let unknown = json_of(&TargetVersion::Unknown);
     assert_eq!(unknown, Value::Null);
-    assert_eq!(
-        read::<TargetVersion>(unknown).expect("explicit"),
-        TargetVersion::Unknown
-    );
+    assert_eq!(read::<TargetVersion>(unknown).expect("explicit"), TargetVersion::Unknown);
     let known = TargetVersion::Known("unknown".into());
     assert_eq!(read::<TargetVersion>(json!("unknown")).expect("a version"), known);
     assert_ne!(known, TargetVersion::Unknown);
@@ -119,11 +108,7 @@ fn a_match_receipt_agrees_with_itself() {
         ("ambiguous", json!([]), true),
         ("ambiguous", json!(["obligation-1"]), true),
     ] {
-        let one = altered(
-            altered(receipt.clone(), "outcome", json!(outcome)),
-            "matched_obligation_ids",
-            matched,
-        );
+        let one = altered(altered(receipt.clone(), "outcome", json!(outcome)), "matched_obligation_ids", matched);
         match agrees {
             true => assert!(read::<MatchReceipt>(one).is_ok(), "{outcome}"),
             false => refused(read::<MatchReceipt>(one), RefusalCode::SchemaInvalid),

@@ -116,22 +116,13 @@ fn field_row<T: Readable>(row: &str, field: &str, takes: Takes) {
     });
     match takes {
         Takes::Required => null_is_taken.into_iter().for_each(|read| refused(read, code)),
-        Takes::Nullable => assert!(
-            null_is_taken.iter().any(Result::is_ok),
-            "null is refused: {null_is_taken:?}"
-        ),
+        Takes::Nullable => assert!(null_is_taken.iter().any(Result::is_ok), "null is refused: {null_is_taken:?}"),
         Takes::Plain => return,
     }
 
     let full = T::object(Extent::Full);
     let own = full.get(field).expect("the field is there").clone();
-    for wrong in [
-        json!(true),
-        json!(-7),
-        json!("of a wrong type"),
-        json!([[]]),
-        json!({ "of": "a wrong type" }),
-    ] {
+    for wrong in [json!(true), json!(-7), json!("of a wrong type"), json!([[]]), json!({ "of": "a wrong type" })] {
         if std::mem::discriminant(&wrong) == std::mem::discriminant(&own) {
             continue;
         }
@@ -144,10 +135,7 @@ fn field_row<T: Readable>(row: &str, field: &str, takes: Takes) {
 #[test]
 fn evaluation_has_three_values() {
     shows!("CP-C11-F19");
-    super::support::words(
-        crate::reentry::Evaluation::ALL,
-        &["satisfied", "not_satisfied", "unknown"],
-    );
+    super::support::words(crate::reentry::Evaluation::ALL, &["satisfied", "not_satisfied", "unknown"]);
 }
 
 #[test]

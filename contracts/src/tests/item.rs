@@ -23,10 +23,7 @@ fn an_operation_is_pinned_to_its_contract() {
 fn an_issuer_does_not_review_itself() {
     let appointment = Appointment::example(Extent::Full);
     assert!(appointment.check().is_ok());
-    let own = Appointment {
-        independent_owner: appointment.issuer.clone(),
-        ..appointment
-    };
+    let own = Appointment { independent_owner: appointment.issuer.clone(), ..appointment };
     refused(own.check(), RefusalCode::SchemaInvalid);
 }
 
@@ -47,10 +44,7 @@ fn a_conclusion_needs_a_source_and_a_decision_a_role() {
     };
     assert!(decision(vec!["validator".into()]).check().is_ok());
     refused(decision(Vec::new()).check(), RefusalCode::SchemaInvalid);
-    let nobody = Delegability::Named {
-        delegates: Vec::new(),
-        depth: 1,
-    };
+    let nobody = Delegability::Named { delegates: Vec::new(), depth: 1 };
     refused(nobody.check(), RefusalCode::SchemaInvalid);
 }
 
@@ -78,16 +72,8 @@ fn extensions_have_names_of_their_owners() {
 
 #[test]
 fn patterns_cover_and_overlap_without_normalization() {
-    let pattern = |address: &str| TargetPattern {
-        r#type: "file".into(),
-        account: "a".into(),
-        address: address.into(),
-    };
-    let target = |address: &str| Target {
-        r#type: "file".into(),
-        account: "a".into(),
-        address: address.into(),
-    };
+    let pattern = |address: &str| TargetPattern { r#type: "file".into(), account: "a".into(), address: address.into() };
+    let target = |address: &str| Target { r#type: "file".into(), account: "a".into(), address: address.into() };
     assert!(pattern("/srv/*").covers(&target("/srv/a")));
     assert!(!pattern("/srv/*").covers(&target("/SRV/a")));
     assert!(!pattern("/srv/a").covers(&target("/srv/a/")));
@@ -96,11 +82,7 @@ fn patterns_cover_and_overlap_without_normalization() {
     assert!(!pattern("/srv/a").overlaps(&pattern("/srv/b")));
     assert!(pattern("/srv/a").is_exact() && !pattern("/srv/*").is_exact());
     let narrow = |operation: Option<&str>, address: &str| {
-        AffectedScope::Target {
-            operation: operation.map(Into::into),
-            targets: pattern(address),
-        }
-        .is_narrow()
+        AffectedScope::Target { operation: operation.map(Into::into), targets: pattern(address) }.is_narrow()
     };
     assert!(narrow(Some("file.write"), "/srv/a"));
     assert!(!narrow(Some("file.write"), "/srv/*") && !narrow(None, "/srv/a"));
@@ -118,21 +100,12 @@ fn a_bound_admits_what_it_can_compare() {
         at_most: Some(25),
         one_of: None,
     };
-    for (value, admitted) in [
-        (json!(1), true),
-        (json!(25), true),
-        (json!(0), false),
-        (json!(26), false),
-        (json!("9"), false),
-    ] {
+    for (value, admitted) in
+        [(json!(1), true), (json!(25), true), (json!(0), false), (json!(26), false), (json!("9"), false)]
+    {
         assert_eq!(bound.admits(Some(&Plain(value.clone()))), admitted, "{value}");
     }
     assert!(!bound.admits(None), "an absent value is not within a bound");
-    let listed = ParameterBound {
-        at_least: None,
-        at_most: None,
-        one_of: Some(vec![Plain(json!("basic"))]),
-        ..bound
-    };
+    let listed = ParameterBound { at_least: None, at_most: None, one_of: Some(vec![Plain(json!("basic"))]), ..bound };
     assert!(listed.admits(Some(&Plain(json!("basic")))) && !listed.admits(Some(&Plain(json!("Basic")))));
 }

@@ -26,10 +26,7 @@ fn mapped(payload_type: PayloadType, producers: &[R], consumers: &[R]) {
             false => refused(check_producer(&envelope), RefusalCode::MissingAuthority),
         }
         match consumers.contains(role) {
-            true => assert!(
-                payload_type.check_consumer(*role).is_ok(),
-                "{role} acts on {payload_type}"
-            ),
+            true => assert!(payload_type.check_consumer(*role).is_ok(), "{role} acts on {payload_type}"),
             false => refused(payload_type.check_consumer(*role), RefusalCode::MissingAuthority),
         }
     }
@@ -76,10 +73,7 @@ fn evidence() {
     shows!("CP-6.2-07"; by "payload_type.producer_unmapped", "payload_type.consumer_unmapped");
     mapped(PayloadType::Evidence, &[R::Observer], &[R::Assessor]);
     let mut unbound = super::support::json_of(example::payload(PayloadType::Evidence, Extent::Full).envelope());
-    unbound["body"]
-        .as_object_mut()
-        .expect("an object")
-        .remove("target_binding");
+    unbound["body"].as_object_mut().expect("an object").remove("target_binding");
     let read = crate::Payload::read(&super::support::resealed(unbound));
     refused(read, RefusalCode::SchemaInvalid);
 }
@@ -94,10 +88,7 @@ fn adjudication() {
 fn delta() {
     shows!("CP-6.2-09"; by "payload_type.path_of_another_role");
     mapped(PayloadType::Delta, &[R::Distiller, R::Issuer], &[R::Semantic]);
-    for (role, path) in [
-        (R::Distiller, AdmissionPath::UrgentRestrictive),
-        (R::Issuer, AdmissionPath::Ordinary),
-    ] {
+    for (role, path) in [(R::Distiller, AdmissionPath::UrgentRestrictive), (R::Issuer, AdmissionPath::Ordinary)] {
         let mut envelope = example::envelope(example::body(PayloadType::Delta, Extent::Full), Extent::Full);
         envelope.producer.role = role;
         if let Body::Delta(delta) = &mut envelope.body {

@@ -34,11 +34,7 @@ fn value() -> impl Strategy<Value = Value> {
 
 /// Text that is nearly JSON.
 fn nearly_json() -> impl Strategy<Value = String> {
-    prop_oneof![
-        value().prop_map(|value| value.to_string()),
-        "[\\[\\]{},:\"0-9a\\\\u.eE+ -]{0,40}",
-        any::<String>(),
-    ]
+    prop_oneof![value().prop_map(|value| value.to_string()), "[\\[\\]{},:\"0-9a\\\\u.eE+ -]{0,40}", any::<String>(),]
 }
 
 /// A payload's bytes with one of them changed, removed or added.

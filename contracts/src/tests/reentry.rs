@@ -33,18 +33,9 @@ fn arguments_are_identifiers_and_times() {
     shows!("CP-C11-02"; by "id.malformed");
     let leaves = [
         (json_of(&EvidenceAdded::example(Extent::Full)), "EvidenceAdded"),
-        (
-            json_of(&DependencyVersionChanged::example(Extent::Full)),
-            "DependencyVersionChanged",
-        ),
-        (
-            json_of(&UserDecisionReceived::example(Extent::Full)),
-            "UserDecisionReceived",
-        ),
-        (
-            json_of(&CapabilityVerified::example(Extent::Full)),
-            "CapabilityVerified",
-        ),
+        (json_of(&DependencyVersionChanged::example(Extent::Full)), "DependencyVersionChanged"),
+        (json_of(&UserDecisionReceived::example(Extent::Full)), "UserDecisionReceived"),
+        (json_of(&CapabilityVerified::example(Extent::Full)), "CapabilityVerified"),
         (json_of(&HandoffAccepted::example(Extent::Full)), "HandoffAccepted"),
         (json_of(&TimeReached::example(Extent::Full)), "TimeReached"),
     ];
@@ -72,10 +63,7 @@ fn empty_all_and_any_are_invalid() {
         let with = |items: Value| json!({ "operator": operator, "items": items });
         assert!(read::<TypedPredicate>(with(json!([leaf]))).is_ok());
         refused(read::<TypedPredicate>(with(json!([]))), RefusalCode::SchemaInvalid);
-        refused(
-            read::<TypedPredicate>(with(json!([leaf, with(json!([]))]))),
-            RefusalCode::SchemaInvalid,
-        );
+        refused(read::<TypedPredicate>(with(json!([leaf, with(json!([]))]))), RefusalCode::SchemaInvalid);
     }
 }
 
@@ -85,12 +73,9 @@ fn an_operator_of_a_newer_version_is_kept_as_it_came() {
     let kept: TypedPredicate = read(newer.clone()).expect("well-formed");
     assert!(matches!(kept, TypedPredicate::Unsupported(_)));
     assert_eq!(json_of(&kept), newer);
-    for malformed in [
-        json!({ "operator": "moon phase" }),
-        json!({ "operator": 7 }),
-        json!({ "phase": "full" }),
-        json!([]),
-    ] {
+    for malformed in
+        [json!({ "operator": "moon phase" }), json!({ "operator": 7 }), json!({ "phase": "full" }), json!([])]
+    {
         refused(read::<TypedPredicate>(malformed), RefusalCode::SchemaInvalid);
     }
 }
@@ -100,16 +85,10 @@ fn predicates_are_bounded_in_depth_and_nodes() {
     let leaf = || json!({ "operator": "TimeReached", "at": "2026-01-01T12:00:00Z" });
     let deep = |levels: usize| (1..levels).fold(leaf(), |inner, _| json!({ "operator": "All", "items": [inner] }));
     assert!(read::<TypedPredicate>(deep(PREDICATE_DEPTH_MAX)).is_ok());
-    refused(
-        read::<TypedPredicate>(deep(PREDICATE_DEPTH_MAX + 1)),
-        RefusalCode::SchemaInvalid,
-    );
+    refused(read::<TypedPredicate>(deep(PREDICATE_DEPTH_MAX + 1)), RefusalCode::SchemaInvalid);
     let wide = |nodes: usize| json!({ "operator": "Any", "items": vec![leaf(); nodes - 1] });
     assert!(read::<TypedPredicate>(wide(PREDICATE_NODES_MAX)).is_ok());
-    refused(
-        read::<TypedPredicate>(wide(PREDICATE_NODES_MAX + 1)),
-        RefusalCode::SchemaInvalid,
-    );
+    refused(read::<TypedPredicate>(wide(PREDICATE_NODES_MAX + 1)), RefusalCode::SchemaInvalid);
 }
 
 #[test]

@@ -10,10 +10,7 @@ use std::collections::BTreeSet;
 fn numbers_and_slugs_are_unique_and_stay() {
     let numbers: BTreeSet<u16> = RefusalCode::ALL.iter().map(|code| code.number()).collect();
     let slugs: BTreeSet<&str> = RefusalCode::ALL.iter().map(|code| code.as_str()).collect();
-    assert_eq!(
-        (numbers.len(), slugs.len()),
-        (RefusalCode::ALL.len(), RefusalCode::ALL.len())
-    );
+    assert_eq!((numbers.len(), slugs.len()), (RefusalCode::ALL.len(), RefusalCode::ALL.len()));
     assert!(RefusalCode::ALL.is_sorted_by_key(|code| code.number()));
     for code in RefusalCode::ALL {
         assert_eq!(RefusalCode::from_slug(code.as_str()), Some(*code));
@@ -59,10 +56,7 @@ fn precedence_holds_every_code_once() {
     let ordered: BTreeSet<RefusalCode> = PRECEDENCE.iter().copied().collect();
     assert_eq!(PRECEDENCE.len(), RefusalCode::ALL.len());
     assert_eq!(ordered, RefusalCode::ALL.iter().copied().collect());
-    let refusal = |code: RefusalCode| Refusal {
-        code,
-        ..Refusal::example(Extent::Minimal)
-    };
+    let refusal = |code: RefusalCode| Refusal { code, ..Refusal::example(Extent::Minimal) };
     let all: Vec<Refusal> = RefusalCode::ALL.iter().rev().copied().map(refusal).collect();
     assert_eq!(first(&all).map(|refusal| refusal.code), PRECEDENCE.first().copied());
     let two = [refusal(RefusalCode::Busy), refusal(RefusalCode::GrantRevoked)];
@@ -80,10 +74,7 @@ fn a_defect_is_reported_under_the_check_that_found_it() {
         (RefusalCode::MissingAuthority, CheckKind::Authority),
     ] {
         let denial = Denial::from(Fault::new(code, "a reason").within("field"));
-        assert_eq!(
-            (denial.code, denial.check, denial.offending.as_deref()),
-            (code, check, Some("field"))
-        );
+        assert_eq!((denial.code, denial.check, denial.offending.as_deref()), (code, check, Some("field")));
     }
 }
 
@@ -95,21 +86,10 @@ fn every_code_has_its_page_and_every_page_its_code() {
     for code in RefusalCode::ALL {
         let page = super::support::text_of(&format!("../docs/refusals/{code}.md"));
         let title = format!("# {code} ({})\n", code.number());
-        assert!(
-            page.starts_with(&title),
-            "docs/refusals/{code}.md begins with `{title}`"
-        );
-        let retry = if code.is_retryable() {
-            "Retryable: yes"
-        } else {
-            "Retryable: no"
-        };
+        assert!(page.starts_with(&title), "docs/refusals/{code}.md begins with `{title}`");
+        let retry = if code.is_retryable() { "Retryable: yes" } else { "Retryable: no" };
         assert!(page.contains(retry), "docs/refusals/{code}.md says `{retry}`");
-        assert!(
-            page.contains(code.spec_ref()),
-            "docs/refusals/{code}.md cites {}",
-            code.spec_ref()
-        );
+        assert!(page.contains(code.spec_ref()), "docs/refusals/{code}.md cites {}", code.spec_ref());
         for part in ["\n## Cause\n", "\n## What to do\n"] {
             assert!(page.contains(part), "docs/refusals/{code}.md has {part}");
         }

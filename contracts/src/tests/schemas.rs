@@ -17,10 +17,7 @@ fn bounds(schema: &mut Schema) {
     let Some(object) = schema.as_object_mut() else { return };
     let types = match object.get("type") {
         Some(Value::String(one)) => vec![one.clone()],
-        Some(Value::Array(several)) => several
-            .iter()
-            .filter_map(|one| one.as_str().map(str::to_owned))
-            .collect(),
+        Some(Value::Array(several)) => several.iter().filter_map(|one| one.as_str().map(str::to_owned)).collect(),
         _ => Vec::new(),
     };
     let is = |name: &str| types.iter().any(|one| one == name);
@@ -28,15 +25,9 @@ fn bounds(schema: &mut Schema) {
         object.entry("maxItems").or_insert(json!(LIST_ITEMS_MAX));
     }
     if is("integer") {
-        let most = if object.get("format") == Some(&json!("uint32")) {
-            u64::from(u32::MAX)
-        } else {
-            INTEGER_MAX
-        };
+        let most = if object.get("format") == Some(&json!("uint32")) { u64::from(u32::MAX) } else { INTEGER_MAX };
         object.entry("maximum").or_insert(json!(most));
-        object
-            .entry("minimum")
-            .or_insert(json!(-i64::try_from(INTEGER_MAX).expect("it fits")));
+        object.entry("minimum").or_insert(json!(-i64::try_from(INTEGER_MAX).expect("it fits")));
         object.remove("format");
     }
     if is("object") {
@@ -66,12 +57,8 @@ fn schema<T: JsonSchema>(name: &str) -> Map<String, Value> {
 
 fn contract<T: JsonSchema + Contract>() -> (String, Map<String, Value>) {
     let schema = schema::<T>(T::NAME);
-    let mut required: Vec<&str> = schema["required"]
-        .as_array()
-        .expect("a list")
-        .iter()
-        .filter_map(Value::as_str)
-        .collect();
+    let mut required: Vec<&str> =
+        schema["required"].as_array().expect("a list").iter().filter_map(Value::as_str).collect();
     let mut fields: Vec<&str> = T::FIELDS.iter().map(|field| field.name).collect();
     required.sort_unstable();
     fields.sort_unstable();
@@ -155,10 +142,7 @@ fn all() -> Vec<(String, Map<String, Value>)> {
     all.push(envelope());
     all.push(("Item".into(), schema::<item::Item>("Item")));
     all.push(("Profile".into(), schema::<profile::Profile>("Profile")));
-    all.push((
-        "TypedPredicate".into(),
-        schema::<reentry::TypedPredicate>("TypedPredicate"),
-    ));
+    all.push(("TypedPredicate".into(), schema::<reentry::TypedPredicate>("TypedPredicate")));
     all.push(("AuthRecord".into(), schema::<auth::AuthRecord>("AuthRecord")));
     all.push(("Refusal".into(), schema::<refusal::Refusal>("Refusal")));
     all
@@ -169,14 +153,8 @@ fn published_schemas_are_those_of_the_types() {
     shows!("CP-6-04");
     let all = all();
     for (name, schema) in &all {
-        assert_eq!(
-            (&schema["x-contract"], &schema["x-protocol-version"]),
-            (&json!(name), &json!(PROTOCOL_VERSION))
-        );
-        committed(
-            &format!("schemas/{name}.json"),
-            &super::vectors::text(&Value::Object(schema.clone())),
-        );
+        assert_eq!((&schema["x-contract"], &schema["x-protocol-version"]), (&json!(name), &json!(PROTOCOL_VERSION)));
+        committed(&format!("schemas/{name}.json"), &super::vectors::text(&Value::Object(schema.clone())));
     }
     let mut names: Vec<String> = all.into_iter().map(|(name, _)| format!("{name}.json")).collect();
     names.sort();

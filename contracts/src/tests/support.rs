@@ -38,10 +38,7 @@ where
 /// The object with one field set to another value.
 #[track_caller]
 pub(super) fn altered(mut object: Value, field: &str, value: Value) -> Value {
-    object
-        .as_object_mut()
-        .expect("an object")
-        .insert(field.to_owned(), value);
+    object.as_object_mut().expect("an object").insert(field.to_owned(), value);
     object
 }
 
@@ -59,10 +56,7 @@ pub(super) fn resealed(mut envelope: Value) -> Vec<u8> {
 #[track_caller]
 pub(super) fn reject_whole(bytes: &[u8]) {
     let fault = Payload::read(bytes).expect_err("this is no payload");
-    assert!(
-        matches!(fault.code, RefusalCode::UnknownVersion | RefusalCode::SchemaInvalid),
-        "{fault}"
-    );
+    assert!(matches!(fault.code, RefusalCode::UnknownVersion | RefusalCode::SchemaInvalid), "{fault}");
 }
 
 /// Reads and checks a contract from JSON.
@@ -88,25 +82,16 @@ pub(super) fn words<T: Copy + Display + Debug + PartialEq + Serialize + Deserial
     for word in all {
         let text = serde_json::to_value(word).expect("a word is written");
         assert_eq!(text, Value::String(word.to_string()));
-        assert_eq!(
-            crate::canonical::from_value::<T>(text).expect("its own word is read"),
-            *word
-        );
+        assert_eq!(crate::canonical::from_value::<T>(text).expect("its own word is read"), *word);
     }
     for wrong in ["", "none_of_these", &expected[0].to_ascii_uppercase().repeat(2)] {
-        refused(
-            crate::canonical::from_value::<T>(wrong.into()),
-            RefusalCode::SchemaInvalid,
-        );
+        refused(crate::canonical::from_value::<T>(wrong.into()), RefusalCode::SchemaInvalid);
     }
 }
 
 /// Compares text with a committed file below `contracts/`; with `CLOSER_BLESS=1` writes it instead.
 #[track_caller]
-#[expect(
-    clippy::disallowed_methods,
-    reason = "committed files are read, and written on request"
-)]
+#[expect(clippy::disallowed_methods, reason = "committed files are read, and written on request")]
 pub(super) fn committed(file: &str, text: &str) {
     let path = Path::new(env!("CARGO_MANIFEST_DIR")).join(file);
     if std::env::var("CLOSER_BLESS").is_ok_and(|bless| bless == "1") {
@@ -114,10 +99,7 @@ pub(super) fn committed(file: &str, text: &str) {
         std::fs::write(&path, text).expect("the file can be written");
     }
     let committed = std::fs::read_to_string(&path).unwrap_or_default();
-    assert!(
-        committed == text,
-        "{file} is not current: accept the change with CLOSER_BLESS=1"
-    );
+    assert!(committed == text, "{file} is not current: accept the change with CLOSER_BLESS=1");
 }
 
 /// The names of the files in a folder below `contracts/`, sorted.
@@ -125,15 +107,8 @@ pub(super) fn committed(file: &str, text: &str) {
 pub(super) fn names_in(folder: &str) -> Vec<String> {
     let path = Path::new(env!("CARGO_MANIFEST_DIR")).join(folder);
     let entries = std::fs::read_dir(path).expect("the folder is there");
-    let mut names: Vec<String> = entries
-        .map(|entry| {
-            entry
-                .expect("an entry")
-                .file_name()
-                .into_string()
-                .expect("a plain name")
-        })
-        .collect();
+    let mut names: Vec<String> =
+        entries.map(|entry| entry.expect("an entry").file_name().into_string().expect("a plain name")).collect();
     names.sort();
     names
 }

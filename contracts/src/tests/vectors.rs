@@ -48,23 +48,14 @@ fn canonical_json() {
             "keys sort by UTF-16 code units (RFC 8785 §3.2.3)",
             r#"{"\u20ac":1,"\r":2,"\ufb33":3,"1":4,"\ud83d\ude00":5,"\u0080":6,"\u00f6":7}"#,
         ),
-        (
-            "escapes (RFC 8785 §3.2.2)",
-            r#"{"string":"\u20ac$\u000F\u000aA'\u0042\u0022\u005c\\\"\/"}"#,
-        ),
-        (
-            "control characters",
-            r#"["\u0000\u0001\u001f\b\f\n\r\t\u007f\u0080\u2028"]"#,
-        ),
+        ("escapes (RFC 8785 §3.2.2)", r#"{"string":"\u20ac$\u000F\u000aA'\u0042\u0022\u005c\\\"\/"}"#),
+        ("control characters", r#"["\u0000\u0001\u001f\b\f\n\r\t\u007f\u0080\u2028"]"#),
         ("surrogate pairs become one character", r#"["\ud83d\ude00"]"#),
         ("Unicode is not normalized", "[\"caf\\u00e9\",\"cafe\\u0301\"]"),
         ("literals", "[null,true,false]"),
         ("the largest integers", "[9007199254740991,-9007199254740991,0]"),
         ("an empty key and an empty text", r#"{"":""}"#),
-        (
-            "keys that are prefixes of each other",
-            r#"{"aa":1,"a":2,"a\u0000":3,"A":4}"#,
-        ),
+        ("keys that are prefixes of each other", r#"{"aa":1,"a":2,"a\u0000":3,"A":4}"#),
     ];
     let mut list: Vec<Value> = accepted
         .map(|(name, input)| {
@@ -125,11 +116,7 @@ fn refused_json() {
         refused(read_canonical(bytes), RefusalCode::SchemaInvalid);
         json!({ "name": name, "bytes_hex": hex::encode(bytes), "code": "schema_invalid" })
     });
-    vectors(
-        "refused",
-        "bytes_hex is refused as canonical JSON with code.",
-        list.collect(),
-    );
+    vectors("refused", "bytes_hex is refused as canonical JSON with code.", list.collect());
 }
 
 #[test]
@@ -217,28 +204,24 @@ fn records_and_links() {
 
 #[test]
 fn signatures() {
-    let list = [
-        (1u8, SigningScope::Event),
-        (2, SigningScope::Delta),
-        (3, SigningScope::UserDecision),
-    ]
-    .map(|(seed, scope)| {
-        let key = SigningKey::from_bytes(&[seed; 32]);
-        let public = key.verifying_key();
-        let identity = format!("actor-{seed}").into();
-        let digest = Digest::of(&[seed]);
-        let message = signed_message(digest, scope, &identity).expect("a message");
-        json!({
-            "seed_hex": hex::encode([seed; 32]),
-            "public_key": hex::encode(public.as_bytes()),
-            "key_id": key_id(&public),
-            "identity": identity,
-            "scope": scope,
-            "content_digest": digest,
-            "message": String::from_utf8(message).expect("UTF-8"),
-            "signature": sign(&key, digest, scope, &identity).expect("a signature"),
-        })
-    });
+    let list =
+        [(1u8, SigningScope::Event), (2, SigningScope::Delta), (3, SigningScope::UserDecision)].map(|(seed, scope)| {
+            let key = SigningKey::from_bytes(&[seed; 32]);
+            let public = key.verifying_key();
+            let identity = format!("actor-{seed}").into();
+            let digest = Digest::of(&[seed]);
+            let message = signed_message(digest, scope, &identity).expect("a message");
+            json!({
+                "seed_hex": hex::encode([seed; 32]),
+                "public_key": hex::encode(public.as_bytes()),
+                "key_id": key_id(&public),
+                "identity": identity,
+                "scope": scope,
+                "content_digest": digest,
+                "message": String::from_utf8(message).expect("UTF-8"),
+                "signature": sign(&key, digest, scope, &identity).expect("a signature"),
+            })
+        });
     vectors(
         "signatures",
         "message is the canonical object of content_digest, domain `closer.signature.v1`, identity and scope; signature is Ed25519 over its UTF-8 bytes; key_id is SHA-256 over the 32 bytes of the public key.",
@@ -254,10 +237,7 @@ fn invalid_payloads() {
     let mut wrong_subject = whole(PayloadType::Adjudication);
     wrong_subject["body"]["subject"]["type"] = json!("delta");
     let mut no_target = whole(PayloadType::Evidence);
-    no_target["body"]
-        .as_object_mut()
-        .expect("an object")
-        .remove("target_binding");
+    no_target["body"].as_object_mut().expect("an object").remove("target_binding");
     let mut long = whole(PayloadType::Event);
     long["body"]["deduplication_key"] = json!("x".repeat(257));
     let mut status = whole(PayloadType::Obligation);
@@ -275,51 +255,19 @@ fn invalid_payloads() {
             RefusalCode::SchemaInvalid,
             unsealed(altered(event(), "content_digest", json!("sha256:..."))),
         ),
-        (
-            "the body of another type",
-            RefusalCode::SchemaInvalid,
-            resealed(altered(event(), "type", json!("WORK"))),
-        ),
-        (
-            "a thirteenth type",
-            RefusalCode::SchemaInvalid,
-            resealed(altered(event(), "type", json!("RECEIPT"))),
-        ),
-        (
-            "a changed field",
-            RefusalCode::DigestMismatch,
-            unsealed(altered(event(), "budget_ref", json!("another"))),
-        ),
-        (
-            "an unknown field",
-            RefusalCode::SchemaInvalid,
-            resealed(altered(event(), "confidence", json!(1))),
-        ),
-        (
-            "itself as parent",
-            RefusalCode::UnresolvedRef,
-            resealed(altered(event(), "parents", json!(["payload-1"]))),
-        ),
+        ("the body of another type", RefusalCode::SchemaInvalid, resealed(altered(event(), "type", json!("WORK")))),
+        ("a thirteenth type", RefusalCode::SchemaInvalid, resealed(altered(event(), "type", json!("RECEIPT")))),
+        ("a changed field", RefusalCode::DigestMismatch, unsealed(altered(event(), "budget_ref", json!("another")))),
+        ("an unknown field", RefusalCode::SchemaInvalid, resealed(altered(event(), "confidence", json!(1)))),
+        ("itself as parent", RefusalCode::UnresolvedRef, resealed(altered(event(), "parents", json!(["payload-1"])))),
         (
             "work without an obligation",
             RefusalCode::SchemaInvalid,
             resealed(altered(whole(PayloadType::Work), "obligation_ids", json!([]))),
         ),
-        (
-            "changed parameters under the old logical digest",
-            RefusalCode::DigestMismatch,
-            resealed(damaged_action),
-        ),
-        (
-            "a phase about another subject",
-            RefusalCode::SubjectMismatch,
-            resealed(wrong_subject),
-        ),
-        (
-            "evidence without its target",
-            RefusalCode::SchemaInvalid,
-            resealed(no_target),
-        ),
+        ("changed parameters under the old logical digest", RefusalCode::DigestMismatch, resealed(damaged_action)),
+        ("a phase about another subject", RefusalCode::SubjectMismatch, resealed(wrong_subject)),
+        ("evidence without its target", RefusalCode::SchemaInvalid, resealed(no_target)),
         ("a key beyond its bound", RefusalCode::Oversize, resealed(long)),
         ("a status that is none", RefusalCode::SchemaInvalid, resealed(status)),
         (

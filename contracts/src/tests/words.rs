@@ -11,19 +11,9 @@ fn events_and_obligations() {
     words(event::MatchOutcome::ALL, &["matched", "unmatched", "ambiguous"]);
     words(
         obligation::ObligationStatus::ALL,
-        &[
-            "active",
-            "awaiting_event",
-            "awaiting_user_judgment",
-            "resolved",
-            "superseded",
-            "withdrawn",
-        ],
+        &["active", "awaiting_event", "awaiting_user_judgment", "resolved", "superseded", "withdrawn"],
     );
-    words(
-        obligation::AssessmentStatus::ALL,
-        &["unassessed", "met", "not_met", "insufficient"],
-    );
+    words(obligation::AssessmentStatus::ALL, &["unassessed", "met", "not_met", "insufficient"]);
     words(
         payload_type::PayloadType::ALL,
         &[
@@ -46,24 +36,12 @@ fn events_and_obligations() {
 #[test]
 fn evidence_and_adjudication() {
     shows!("CP-B-18");
-    words(
-        work::ReferenceStatus::ALL,
-        &["resolved", "unresolved", "digest_mismatch", "unavailable"],
-    );
+    words(work::ReferenceStatus::ALL, &["resolved", "unresolved", "digest_mismatch", "unavailable"]);
     words(work::ScopeMatch::ALL, &["applicable", "not_applicable", "unknown"]);
-    words(
-        work::Relation::ALL,
-        &["supports", "contradicts", "irrelevant", "unresolved"],
-    );
-    words(
-        work::ReasonClass::ALL,
-        &["no_grant", "outside_constraint", "factual", "omission", "risk"],
-    );
+    words(work::Relation::ALL, &["supports", "contradicts", "irrelevant", "unresolved"]);
+    words(work::ReasonClass::ALL, &["no_grant", "outside_constraint", "factual", "omission", "risk"]);
     words(evidence::ReadbackOutcome::ALL, &["matched", "not_matched", "unknown"]);
-    words(
-        adjudication::Phase::ALL,
-        &["pre_action", "post_outcome", "semantic_commit"],
-    );
+    words(adjudication::Phase::ALL, &["pre_action", "post_outcome", "semantic_commit"]);
     words(refs::SubjectType::ALL, &["action", "readback", "delta"]);
     words(
         adjudication::Disposition::ALL,
@@ -85,37 +63,16 @@ fn evidence_and_adjudication() {
 fn changes_packets_and_receipts() {
     shows!("CP-B-18");
     words(delta::AdmissionPath::ALL, &["ordinary", "urgent_restrictive"]);
-    words(
-        delta::AuthorityKind::ALL,
-        &["declaration", "user_decision", "profile", "appointment", "instruction"],
-    );
-    words(
-        briefcase::DecisionClass::ALL,
-        &["preference", "new_authority", "material_tradeoff"],
-    );
-    words(
-        briefcase::PacketStatus::ALL,
-        &["open", "overdue", "refreshed", "withdrawn", "answered"],
-    );
+    words(delta::AuthorityKind::ALL, &["declaration", "user_decision", "profile", "appointment", "instruction"]);
+    words(briefcase::DecisionClass::ALL, &["preference", "new_authority", "material_tradeoff"]);
+    words(briefcase::PacketStatus::ALL, &["open", "overdue", "refreshed", "withdrawn", "answered"]);
     words(
         audit::DecisionType::ALL,
-        &[
-            "preference",
-            "investigation_request",
-            "rejection",
-            "scoped_authorization",
-            "acknowledgment",
-        ],
+        &["preference", "investigation_request", "rejection", "scoped_authorization", "acknowledgment"],
     );
-    words(
-        audit::ReconciliationDisposition::ALL,
-        &["confirmed", "narrowed", "lift_recommended", "unresolved"],
-    );
+    words(audit::ReconciliationDisposition::ALL, &["confirmed", "narrowed", "lift_recommended", "unresolved"]);
     words(audit::ConfessionStatus::ALL, &["open", "corrected", "retained_gap"]);
-    words(
-        item::EffectClass::ALL,
-        &["read_only", "internal", "external_reversible", "external_irreversible"],
-    );
+    words(item::EffectClass::ALL, &["read_only", "internal", "external_reversible", "external_irreversible"]);
     words(item::Mechanism::ALL, &["session", "ed25519"]);
 }
 

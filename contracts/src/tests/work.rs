@@ -15,11 +15,7 @@ fn obligation_condition_and_gap_are_whole() {
     round_trips::<Obligation>();
     round_trips::<Condition>();
     round_trips::<TriggerGap>();
-    let without = altered(
-        json_of(&Obligation::example(Extent::Full)),
-        "resolution_conditions",
-        json!([]),
-    );
+    let without = altered(json_of(&Obligation::example(Extent::Full)), "resolution_conditions", json!([]));
     refused(read::<Obligation>(without), RefusalCode::SchemaInvalid);
 }
 
@@ -84,9 +80,6 @@ fn an_objection_names_its_subject_and_reason() {
         refused(read::<Objection>(without), RefusalCode::SchemaInvalid);
     }
     for (field, vague) in [("subject", "the last action"), ("reason_class", "a feeling")] {
-        refused(
-            read::<Objection>(altered(objection.clone(), field, json!(vague))),
-            RefusalCode::SchemaInvalid,
-        );
+        refused(read::<Objection>(altered(objection.clone(), field, json!(vague))), RefusalCode::SchemaInvalid);
     }
 }

@@ -34,11 +34,7 @@ fn at(text: &str) -> Timestamp {
 }
 
 fn target(account: &str) -> Target {
-    Target {
-        r#type: "plan".into(),
-        account: account.into(),
-        address: "service-a".into(),
-    }
+    Target { r#type: "plan".into(), account: account.into(), address: "service-a".into() }
 }
 
 /// Everything a situation is made of, owned, so that one part at a time can be changed.
@@ -97,30 +93,16 @@ fn operation(id: &str, effect_class: EffectClass) -> OperationEntry {
         capability: "plans".into(),
         effect_class,
         parameters: vec![
-            ParameterRule {
-                name: "plan".into(),
-                r#type: ParameterType::Text,
-                optional: false,
-            },
-            ParameterRule {
-                name: "seats".into(),
-                r#type: ParameterType::Integer,
-                optional: true,
-            },
+            ParameterRule { name: "plan".into(), r#type: ParameterType::Text, optional: false },
+            ParameterRule { name: "seats".into(), r#type: ParameterType::Integer, optional: true },
         ],
         identifying_parameters: vec!["plan".into()],
         target_type: "plan".into(),
-        readback_method: VersionedRef {
-            id: "plan.read".into(),
-            version: 1,
-        },
+        readback_method: VersionedRef { id: "plan.read".into(), version: 1 },
         repeat_safety: RepeatSafety::NotRepeatSafe,
         settle_time_ms: 1000,
         cancellable: false,
-        worst_case: Amounts {
-            calls: Some(2),
-            ..Amounts::default()
-        },
+        worst_case: Amounts { calls: Some(2), ..Amounts::default() },
         contract,
         contract_digest,
         verification: Verification {
@@ -140,10 +122,7 @@ fn grant() -> Grant {
         grant_id: "grant-1".into(),
         authenticated_issuer: AuthenticatedIssuer {
             identity: "user".into(),
-            auth_ref: ArtifactRef {
-                id: "auth-1".into(),
-                digest: Digest::of(b"auth"),
-            },
+            auth_ref: ArtifactRef { id: "auth-1".into(), digest: Digest::of(b"auth") },
         },
         allowed_operations: vec!["plan.change".into()],
         targets: vec![TargetPattern::exactly(&target("account-1"))],
@@ -157,10 +136,7 @@ fn grant() -> Grant {
         resource_bounds: Amounts::default(),
         expiry: at("2026-01-31T00:00:00Z"),
         delegability: Delegability::None,
-        revocation: Revocation {
-            may_revoke: vec!["user".into()],
-            revoked_by: None,
-        },
+        revocation: Revocation { may_revoke: vec!["user".into()], revoked_by: None },
     }
 }
 
@@ -169,11 +145,7 @@ fn action() -> Action {
         action_id: "action-1".into(),
         operation: "plan.change".into(),
         target: target("account-1"),
-        parameters: [
-            ("plan".into(), Plain(json!("basic"))),
-            ("seats".into(), Plain(json!(5))),
-        ]
-        .into(),
+        parameters: [("plan".into(), Plain(json!("basic"))), ("seats".into(), Plain(json!(5)))].into(),
         expected_postcondition: Postcondition {
             id: "p-plan".into(),
             expectations: vec![Expectation {
@@ -206,15 +178,9 @@ fn adjudication(action: &Action, phase: Phase, disposition: Disposition) -> Adju
         },
         evidence_snapshot: EvidenceSnapshot::of(vec![]).expect("a snapshot"),
         readback_refs: vec![],
-        governing_basis: StateRef {
-            version: 0,
-            digest: Digest::of(b""),
-        },
+        governing_basis: StateRef { version: 0, digest: Digest::of(b"") },
         role_positions: vec![],
-        decision_rule_ref: VersionedRef {
-            id: "rule-1".into(),
-            version: 1,
-        },
+        decision_rule_ref: VersionedRef { id: "rule-1".into(), version: 1 },
         dissent: vec![],
         unresolved: vec![],
         disposition,
@@ -238,21 +204,14 @@ impl Fixture {
             operation: Some(operation("plan.change", EffectClass::ExternalReversible)),
             grant: Some(grant()),
             constraints: vec![],
-            producer: ActorRef {
-                actor_id: "closer.planner".into(),
-                role: ProducerRole::Planner,
-            },
+            producer: ActorRef { actor_id: "closer.planner".into(), role: ProducerRole::Planner },
             proposer: "worker".into(),
             obligation: "o-1".into(),
             adjudication: Some(adjudication(&action, Phase::PreAction, Disposition::Justified)),
             assessed: Some(action.clone()),
             action,
             moved: vec![],
-            ownership: Ownership {
-                epoch: 4,
-                owner: "worker".into(),
-                lease_expiry: None,
-            },
+            ownership: Ownership { epoch: 4, owner: "worker".into(), lease_expiry: None },
             key: KeyStanding::Unused,
             attempt: AttemptStanding::First,
             disclosure: DisclosureStanding::Released,
@@ -277,10 +236,10 @@ impl Fixture {
             proposer: &self.proposer,
             obligation_id: &self.obligation,
             action: &self.action,
-            offered: self.adjudication.as_ref().map(|adjudication| Offered {
-                adjudication,
-                assessed: self.assessed.as_ref(),
-            }),
+            offered: self
+                .adjudication
+                .as_ref()
+                .map(|adjudication| Offered { adjudication, assessed: self.assessed.as_ref() }),
             moved: &self.moved,
             ownership: &self.ownership,
             key: self.key.clone(),
@@ -336,9 +295,7 @@ fn only(denials: &[Denial], code: Code, offending: &str) {
 #[test]
 fn an_action_that_nothing_speaks_against_is_admitted() {
     shows!("CP-10.2-01"; by "monitor.producer_current");
-    let Verdict::Admitted(admission) = Fixture::new().verdict() else {
-        panic!("refused")
-    };
+    let Verdict::Admitted(admission) = Fixture::new().verdict() else { panic!("refused") };
     assert_eq!(admission.effect_class(), EffectClass::ExternalReversible);
     assert_eq!(admission.worst_case().calls, Some(2));
     assert_eq!(admission.valid_until(), &at(NOW).plus_ms(30_000));
@@ -352,21 +309,9 @@ fn the_producer_is_a_current_planner_and_nothing_else_is_told() {
         f.grant = None;
     });
     only(&unknown, Code::Unauthenticated, "somebody");
-    only(
-        &denials(|f| f.producer.role = ProducerRole::Participant),
-        Code::Unauthenticated,
-        "closer.planner",
-    );
-    only(
-        &denials(|f| f.identities[0].standing = Standing::Suspended),
-        Code::Unauthenticated,
-        "closer.planner",
-    );
-    only(
-        &denials(|f| f.identities[0].revoked_at = Some(at(NOW))),
-        Code::Unauthenticated,
-        "closer.planner",
-    );
+    only(&denials(|f| f.producer.role = ProducerRole::Participant), Code::Unauthenticated, "closer.planner");
+    only(&denials(|f| f.identities[0].standing = Standing::Suspended), Code::Unauthenticated, "closer.planner");
+    only(&denials(|f| f.identities[0].revoked_at = Some(at(NOW))), Code::Unauthenticated, "closer.planner");
 }
 
 #[test]
@@ -374,9 +319,7 @@ fn an_operation_that_is_not_registered_is_refused_whatever_the_grant() {
     shows!("CP-3.3-01"; by "monitor.operation_unregistered");
     assert_eq!(codes(&denials(|f| f.operation = None)), [Code::UnregisteredOperation]);
     assert_eq!(
-        codes(&denials(
-            |f| f.operation.as_mut().unwrap().standing = Standing::Retracted
-        )),
+        codes(&denials(|f| f.operation.as_mut().unwrap().standing = Standing::Retracted)),
         [Code::UnregisteredOperation]
     );
 }
@@ -412,11 +355,7 @@ fn a_contract_other_than_the_verified_one_is_refused() {
 #[test]
 fn an_actor_uses_only_capabilities_it_has_declared() {
     shows!("CP-0-04", "CP-12-06"; by "monitor.capability_undeclared");
-    only(
-        &denials(|f| f.identities[1].capabilities = vec!["probes".into()]),
-        Code::CapabilityUndeclared,
-        "plans",
-    );
+    only(&denials(|f| f.identities[1].capabilities = vec!["probes".into()]), Code::CapabilityUndeclared, "plans");
 }
 
 #[test]
@@ -436,11 +375,7 @@ fn another_target_than_the_assessed_one_is_refused() {
     shows!("CP-4.2-05", "CP-C7-11"; by "monitor.target_differs");
     let fixture = Fixture::new().with_content(|action| action.target = target("account-2"));
     let found = refused(&fixture);
-    assert_eq!(
-        foremost(&found).map(|denial| denial.code),
-        Some(Code::TargetMismatch),
-        "{found:?}"
-    );
+    assert_eq!(foremost(&found).map(|denial| denial.code), Some(Code::TargetMismatch), "{found:?}");
 }
 
 #[test]
@@ -500,21 +435,14 @@ fn a_parameter_beyond_the_grant_is_out_of_bounds() {
     for seats in [1, 10] {
         let within =
             Fixture::new().with_content(|action| drop(action.parameters.insert("seats".into(), Plain(json!(seats)))));
-        assert!(
-            matches!(within.assessed_anew().verdict(), Verdict::Admitted(_)),
-            "{seats}"
-        );
+        assert!(matches!(within.assessed_anew().verdict(), Verdict::Admitted(_)), "{seats}");
     }
 }
 
 #[test]
 fn an_expired_grant_permits_nothing() {
     shows!("CP-7.3-19"; by "monitor.grant_expired");
-    only(
-        &denials(|f| f.grant.as_mut().unwrap().expiry = at(NOW)),
-        Code::GrantExpired,
-        "grant-1",
-    );
+    only(&denials(|f| f.grant.as_mut().unwrap().expiry = at(NOW)), Code::GrantExpired, "grant-1");
 }
 
 #[test]
@@ -536,20 +464,9 @@ fn a_constraint_in_force_holds_though_the_slice_did_not_show_it() {
         at_most: Some(4),
         one_of: None,
     };
-    only(
-        &denials(|f| f.constraints = vec![constraint(vec![four.clone()])]),
-        Code::Restricted,
-        "constraint-1",
-    );
-    only(
-        &denials(|f| f.constraints = vec![constraint(vec![])]),
-        Code::Restricted,
-        "constraint-1",
-    );
-    let five = ParameterBound {
-        at_most: Some(5),
-        ..four
-    };
+    only(&denials(|f| f.constraints = vec![constraint(vec![four.clone()])]), Code::Restricted, "constraint-1");
+    only(&denials(|f| f.constraints = vec![constraint(vec![])]), Code::Restricted, "constraint-1");
+    let five = ParameterBound { at_most: Some(5), ..four };
     let mut within = Fixture::new();
     within.constraints = vec![constraint(vec![five])];
     assert!(matches!(within.verdict(), Verdict::Admitted(_)));
@@ -558,48 +475,29 @@ fn a_constraint_in_force_holds_though_the_slice_did_not_show_it() {
 #[test]
 fn the_registry_version_is_the_one_assessed() {
     shows!("CP-C7-13"; by "monitor.registry_version_moved");
-    let moved = Fixture::new()
-        .with_content(|action| action.registry_version = 2)
-        .assessed_anew();
+    let moved = Fixture::new().with_content(|action| action.registry_version = 2).assessed_anew();
     only(&refused(&moved), Code::StaleVersion, "plan.change");
 }
 
 #[test]
 fn an_action_does_not_name_a_state_that_is_not_accepted() {
     shows!("CP-B-19"; by "monitor.semantic_version_ahead");
-    let ahead = Fixture::new()
-        .with_content(|action| action.relevant_semantic_version = 7)
-        .assessed_anew();
+    let ahead = Fixture::new().with_content(|action| action.relevant_semantic_version = 7).assessed_anew();
     only(&refused(&ahead), Code::StaleVersion, "7");
 }
 
 #[test]
 fn a_relied_on_fact_that_moved_is_named() {
     shows!("CP-4.2-08", "CP-C9-03"; by "monitor.read_set_moved");
-    let moved = MovedFact {
-        fact: "proposition:p-export".into(),
-        change: "it has changed".into(),
-    };
-    only(
-        &denials(|f| f.moved = vec![moved]),
-        Code::StaleVersion,
-        "proposition:p-export",
-    );
+    let moved = MovedFact { fact: "proposition:p-export".into(), change: "it has changed".into() };
+    only(&denials(|f| f.moved = vec![moved]), Code::StaleVersion, "proposition:p-export");
 }
 
 #[test]
 fn content_without_a_pre_action_adjudication_is_unassessed() {
     shows!("CP-6.4-06", "CP-C15-04", "CP-C7-08"; by "monitor.not_justified");
-    only(
-        &denials(|f| f.adjudication = None),
-        Code::Unassessed,
-        &action().logical_digest.to_string(),
-    );
-    for disposition in [
-        Disposition::NotJustified,
-        Disposition::Insufficient,
-        Disposition::Deferred,
-    ] {
+    only(&denials(|f| f.adjudication = None), Code::Unassessed, &action().logical_digest.to_string());
+    for disposition in [Disposition::NotJustified, Disposition::Insufficient, Disposition::Deferred] {
         let found = denials(|f| f.adjudication.as_mut().unwrap().disposition = disposition);
         only(&found, Code::Unassessed, "adj-1");
     }
@@ -608,10 +506,9 @@ fn content_without_a_pre_action_adjudication_is_unassessed() {
 #[test]
 fn an_adjudication_of_another_phase_admits_nothing() {
     shows!("CP-4.2-12", "CP-C9-04"; by "monitor.wrong_phase");
-    for (phase, disposition) in [
-        (Phase::PostOutcome, Disposition::Established),
-        (Phase::SemanticCommit, Disposition::Endorsed),
-    ] {
+    for (phase, disposition) in
+        [(Phase::PostOutcome, Disposition::Established), (Phase::SemanticCommit, Disposition::Endorsed)]
+    {
         let found = denials(|f| f.adjudication = Some(adjudication(&f.action, phase, disposition)));
         only(&found, Code::WrongPhase, "adj-1");
     }
@@ -629,21 +526,13 @@ fn only_the_current_epoch_dispatches() {
 #[test]
 fn an_expired_lease_is_fenced() {
     shows!("CP-C12-08"; by "monitor.lease_expired");
-    only(
-        &denials(|f| f.ownership.lease_expiry = Some(at(NOW))),
-        Code::LeaseExpired,
-        "o-1",
-    );
+    only(&denials(|f| f.ownership.lease_expiry = Some(at(NOW))), Code::LeaseExpired, "o-1");
 }
 
 #[test]
 fn a_key_that_stands_for_other_content_is_refused_even_if_newly_assessed() {
     shows!("CP-6.4-07", "CP-8.2-05"; by "monitor.key_stands_for_other_content");
-    only(
-        &denials(|f| f.key = KeyStanding::StandsFor(Digest::of(b"other"))),
-        Code::KeyReuseChangedContent,
-        "key-1",
-    );
+    only(&denials(|f| f.key = KeyStanding::StandsFor(Digest::of(b"other"))), Code::KeyReuseChangedContent, "key-1");
     let mut same = Fixture::new();
     same.key = KeyStanding::StandsFor(same.action.logical_digest);
     assert!(matches!(same.verdict(), Verdict::Admitted(_)));
@@ -662,11 +551,7 @@ fn an_unsettled_effect_blocks_the_operation_and_target() {
 #[test]
 fn repetition_needs_a_repeat_safe_operation() {
     shows!("CP-8.2-03"; by "monitor.repeat_safe");
-    only(
-        &denials(|f| f.attempt = AttemptStanding::Again),
-        Code::NotRepeatSafe,
-        "plan.change",
-    );
+    only(&denials(|f| f.attempt = AttemptStanding::Again), Code::NotRepeatSafe, "plan.change");
     let mut safe = Fixture::new();
     safe.attempt = AttemptStanding::Again;
     safe.operation.as_mut().unwrap().repeat_safety = RepeatSafety::RepeatSafe;
@@ -676,26 +561,14 @@ fn repetition_needs_a_repeat_safe_operation() {
 #[test]
 fn an_attempt_is_made_once_and_a_confirmed_effect_never_again() {
     shows!("CP-8.2-06"; by "monitor.attempt_refused");
-    only(
-        &denials(|f| f.attempt = AttemptStanding::Reused),
-        Code::Duplicate,
-        "attempt-1",
-    );
-    only(
-        &denials(|f| f.attempt = AttemptStanding::Done(AttemptId::from("attempt-0"))),
-        Code::Duplicate,
-        "attempt-0",
-    );
+    only(&denials(|f| f.attempt = AttemptStanding::Reused), Code::Duplicate, "attempt-1");
+    only(&denials(|f| f.attempt = AttemptStanding::Done(AttemptId::from("attempt-0"))), Code::Duplicate, "attempt-0");
 }
 
 #[test]
 fn permission_to_act_is_not_permission_to_release() {
     shows!("CP-6.5-03"; by "monitor.inputs_not_released");
-    only(
-        &denials(|f| f.disclosure = DisclosureStanding::Denied("item-1".into())),
-        Code::DisclosureDenied,
-        "item-1",
-    );
+    only(&denials(|f| f.disclosure = DisclosureStanding::Denied("item-1".into())), Code::DisclosureDenied, "item-1");
 }
 
 #[test]
@@ -711,21 +584,13 @@ fn the_whole_units_worst_case_fits_or_it_is_refused() {
 #[test]
 fn a_route_without_a_worst_case_is_not_admitted_under_a_hard_cap() {
     shows!("CP-8.3-11"; by "monitor.route_uncapped");
-    only(
-        &denials(|f| f.reservation = Reservation::Uncapped("tokens".into())),
-        Code::UncappedRoute,
-        "tokens",
-    );
+    only(&denials(|f| f.reservation = Reservation::Uncapped("tokens".into())), Code::UncappedRoute, "tokens");
 }
 
 #[test]
 fn a_clock_in_doubt_permits_nothing() {
     shows!("CP-C11-09"; by "monitor.clock_unreliable");
-    only(
-        &denials(|f| f.clock = ClockStanding::Unreliable),
-        Code::ClockUnreliable,
-        "clock",
-    );
+    only(&denials(|f| f.clock = ClockStanding::Unreliable), Code::ClockUnreliable, "clock");
 }
 
 #[test]
@@ -734,10 +599,7 @@ fn every_failing_check_is_listed_and_the_caller_is_told_the_foremost() {
     let found = denials(|f| {
         f.grant.as_mut().unwrap().expiry = at(NOW);
         f.ownership.epoch = 9;
-        f.moved = vec![MovedFact {
-            fact: "claim:c-1".into(),
-            change: "it was suspended".into(),
-        }];
+        f.moved = vec![MovedFact { fact: "claim:c-1".into(), change: "it was suspended".into() }];
     });
     let mut listed = codes(&found);
     listed.sort();
@@ -755,28 +617,18 @@ fn judging_twice_gives_one_verdict() {
 }
 
 fn permit(valid_from: &Fixture, appended: Appended) -> Permit {
-    let Verdict::Admitted(admission) = valid_from.verdict() else {
-        panic!("refused")
-    };
+    let Verdict::Admitted(admission) = valid_from.verdict() else { panic!("refused") };
     release(admission, appended)
 }
 
-const APPENDED: Appended = Appended {
-    record: Cursor(9),
-    epoch: Epoch(2),
-    restriction_cursor: 5,
-};
+const APPENDED: Appended = Appended { record: Cursor(9), epoch: Epoch(2), restriction_cursor: 5 };
 
 #[test]
 fn a_restriction_decided_after_the_intent_stops_the_sending() {
     shows!("CP-7.2-17"; by "monitor.restricted_since");
     let now = at(NOW);
     let permit = permit(&Fixture::new(), APPENDED);
-    let last = LastCheck {
-        now: &now,
-        restriction_cursor: 6,
-        epoch: Epoch(2),
-    };
+    let last = LastCheck { now: &now, restriction_cursor: 6, epoch: Epoch(2) };
     assert_eq!(permit.check(last).err(), Some(NotSent::Restricted));
 }
 
@@ -784,29 +636,11 @@ fn a_restriction_decided_after_the_intent_stops_the_sending() {
 fn a_permit_ends_with_its_time_and_its_epoch() {
     shows!("CP-8.3-17"; by "monitor.permit_expired");
     let late = at(NOW).plus_ms(30_000);
-    let last = LastCheck {
-        now: &late,
-        restriction_cursor: 5,
-        epoch: Epoch(2),
-    };
-    assert_eq!(
-        permit(&Fixture::new(), APPENDED).check(last).err(),
-        Some(NotSent::Expired)
-    );
+    let last = LastCheck { now: &late, restriction_cursor: 5, epoch: Epoch(2) };
+    assert_eq!(permit(&Fixture::new(), APPENDED).check(last).err(), Some(NotSent::Expired));
     let now = at(NOW);
-    let last = LastCheck {
-        now: &now,
-        restriction_cursor: 5,
-        epoch: Epoch(3),
-    };
-    assert_eq!(
-        permit(&Fixture::new(), APPENDED).check(last).err(),
-        Some(NotSent::Fenced)
-    );
-    let last = LastCheck {
-        now: &now,
-        restriction_cursor: 5,
-        epoch: Epoch(2),
-    };
+    let last = LastCheck { now: &now, restriction_cursor: 5, epoch: Epoch(3) };
+    assert_eq!(permit(&Fixture::new(), APPENDED).check(last).err(), Some(NotSent::Fenced));
+    let last = LastCheck { now: &now, restriction_cursor: 5, epoch: Epoch(2) };
     assert!(permit(&Fixture::new(), APPENDED).check(last).is_ok());
 }

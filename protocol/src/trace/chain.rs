@@ -100,10 +100,7 @@ impl Chain {
     }
 
     const fn located<T>(&self, content: T) -> Located<T> {
-        Located {
-            position: self.position,
-            content,
-        }
+        Located { position: self.position, content }
     }
 
     fn fold_payload(&mut self, payload: &Arc<Payload>) {
@@ -111,11 +108,7 @@ impl Chain {
         match payload.body() {
             Body::Event(body) => drop(self.events.insert(body.event_id.clone(), id.clone())),
             Body::Work(body) => drop(self.works.insert(body.work_id.clone(), id.clone())),
-            Body::Action(body) => drop(
-                self.proposed
-                    .entry(body.action_id.clone())
-                    .or_insert_with(|| id.clone()),
-            ),
+            Body::Action(body) => drop(self.proposed.entry(body.action_id.clone()).or_insert_with(|| id.clone())),
             Body::Evidence(body) => {
                 if let Some(readback) = &body.readback {
                     self.readbacks.insert(readback.attempt_id.clone(), id.clone());
@@ -123,11 +116,7 @@ impl Chain {
                 self.evidence.insert(body.evidence_id.clone(), id.clone());
             }
             Body::Delta(body) => drop(self.deltas.insert(body.delta_id.clone(), id.clone())),
-            Body::Briefcase(body) => self
-                .versions
-                .entry(body.decision_id.clone())
-                .or_default()
-                .push(id.clone()),
+            Body::Briefcase(body) => self.versions.entry(body.decision_id.clone()).or_default().push(id.clone()),
             Body::Obligation(_)
             | Body::Route(_)
             | Body::Result(_)
@@ -147,10 +136,7 @@ impl Chain {
         match &**artifact {
             ArtifactBody::CommitReceipt(receipt) => drop(self.receipts.insert(receipt.after_state.version, digest)),
             ArtifactBody::ReconciliationReceipt(receipt) => {
-                self.reconciled
-                    .entry(receipt.urgent_commit_ref.digest)
-                    .or_default()
-                    .push(digest);
+                self.reconciled.entry(receipt.urgent_commit_ref.digest).or_default().push(digest);
             }
             ArtifactBody::MatchReceipt(_) | ArtifactBody::UserDecision(_) | ArtifactBody::RestrictionStatement(_) => {}
             ArtifactBody::DisclosureReceipt(_)
@@ -208,10 +194,8 @@ impl Chain {
 
     /// Whether a payload or receipt is on record under this id, with this digest.
     pub(crate) fn holds(&self, reference: &ArtifactRef) -> bool {
-        let artifact = self
-            .artifacts
-            .get(&reference.digest)
-            .is_some_and(|located| located.content.id() == reference.id);
+        let artifact =
+            self.artifacts.get(&reference.digest).is_some_and(|located| located.content.id() == reference.id);
         artifact || self.cited(reference).is_some()
     }
 
@@ -260,14 +244,9 @@ impl Chain {
         let Some(decided) = self.artifacts.get(&decision_ref.digest) else {
             return false;
         };
-        let versions = self
-            .versions
-            .get(&DecisionId::new(packet_ref.id.as_str()))
-            .into_iter()
-            .flatten();
-        let before = versions
-            .filter_map(|id| self.payloads.get(id))
-            .filter(|located| located.position < decided.position);
+        let versions = self.versions.get(&DecisionId::new(packet_ref.id.as_str())).into_iter().flatten();
+        let before =
+            versions.filter_map(|id| self.payloads.get(id)).filter(|located| located.position < decided.position);
         before
             .max_by_key(|located| located.position)
             .is_some_and(|newest| newest.content.content_digest() == packet_ref.digest)
@@ -308,11 +287,7 @@ impl Chain {
 
     /// The newest commit that made an obligation eligible by invalidating what it relies on.
     pub(super) fn invalidation(&self, obligation_id: &ObligationId, reason: &Text) -> Option<&Located<Arc<Commit>>> {
-        let woke = |commit: &Commit| {
-            wakes(commit)
-                .iter()
-                .any(|(id, why)| id == obligation_id && why == reason)
-        };
+        let woke = |commit: &Commit| wakes(commit).iter().any(|(id, why)| id == obligation_id && why == reason);
         self.commits.values().rev().find(|located| woke(&located.content))
     }
 

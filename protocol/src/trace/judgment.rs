@@ -18,12 +18,7 @@ use closer_contracts::id::{AttemptId, GrantId};
 /// # Errors
 /// The first gap, with the citation that led to it.
 pub fn check_judgment(chain: &Chain, attempt_id: &AttemptId) -> Result<Trace, Gap> {
-    let nothing = |missing| Gap {
-        missing,
-        cited_by: None,
-        citation: attempt_id.to_string(),
-        fault: Fault::Missing,
-    };
+    let nothing = |missing| Gap { missing, cited_by: None, citation: attempt_id.to_string(), fault: Fault::Missing };
     let intent = chain.intents.get(attempt_id).ok_or_else(|| nothing(Stage::Dispatch))?;
     let observed = chain.readback(attempt_id).ok_or_else(|| nothing(Stage::Readback))?;
     let from = From::new(Stage::Dispatch, attempt_id, intent.position);
@@ -55,16 +50,10 @@ fn grant(chain: &Chain, from: &From, intent: &Intent, trace: &mut Trace) -> Resu
         return Err(from.gap(Stage::Action, &intent.action_ref.id, Fault::Differs("is no action")));
     };
     let version = chain.grants.get(grant_id);
-    let commit = from.follow(
-        Stage::Grant,
-        grant_id,
-        version.and_then(|version| chain.commits.get(version)),
-    )?;
+    let commit = from.follow(Stage::Grant, grant_id, version.and_then(|version| chain.commits.get(version)))?;
     let own = From::new(Stage::Grant, grant_id, commit.position);
     let authorities = commit.content.delta.required_authority_refs.iter();
-    let mut decisions = authorities
-        .filter(|authority| authority.kind == AuthorityKind::UserDecision)
-        .peekable();
+    let mut decisions = authorities.filter(|authority| authority.kind == AuthorityKind::UserDecision).peekable();
     let decided = decisions.peek().is_some();
     own.demand(
         branch!("trace.grant_cites_decision", decided),
@@ -73,17 +62,10 @@ fn grant(chain: &Chain, from: &From, intent: &Intent, trace: &mut Trace) -> Resu
         "was not made from a decision of the user",
     )?;
     for authority in decisions {
-        let located = own.follow(
-            Stage::Decision,
-            &authority.reference.id,
-            chain.artifacts.get(&authority.reference.digest),
-        )?;
+        let located =
+            own.follow(Stage::Decision, &authority.reference.id, chain.artifacts.get(&authority.reference.digest))?;
         let ArtifactBody::UserDecision(decision) = &*located.content else {
-            return Err(own.gap(
-                Stage::Decision,
-                &authority.reference.id,
-                Fault::Differs("is no decision"),
-            ));
+            return Err(own.gap(Stage::Decision, &authority.reference.id, Fault::Differs("is no decision")));
         };
         let authorizes = decision.decision_type == DecisionType::ScopedAuthorization;
         own.demand(
@@ -102,24 +84,12 @@ fn grant(chain: &Chain, from: &From, intent: &Intent, trace: &mut Trace) -> Resu
         );
     }
     let digest = commit.content.delta.proposal_digest;
-    trace.push(
-        Stage::Grant,
-        grant_id,
-        digest,
-        format!("committed as version {}", commit.content.version),
-    );
-    Ok(Granted {
-        version: commit.content.version,
-        position: commit.position,
-    })
+    trace.push(Stage::Grant, grant_id, digest, format!("committed as version {}", commit.content.version));
+    Ok(Granted { version: commit.content.version, position: commit.position })
 }
 
 fn authority(payload: &Payload) -> Option<&GrantId> {
-    if let Body::Action(body) = payload.body() {
-        Some(&body.authority_ref)
-    } else {
-        None
-    }
+    if let Body::Action(body) = payload.body() { Some(&body.authority_ref) } else { None }
 }
 
 /// The packet, and the assessment that left something open before it.
@@ -139,27 +109,12 @@ fn bench(
     for parent in &payload.envelope().parents {
         let cited = own.follow(Stage::Assessment, parent, chain.payload(parent))?;
         if branch!("trace.assessment_left_open", leaves_open(&cited.content, body)) {
-            trace.push(
-                Stage::Assessment,
-                parent,
-                cited.content.content_digest(),
-                "left something open",
-            );
+            trace.push(Stage::Assessment, parent, cited.content.content_digest(), "left something open");
             open = true;
         }
     }
-    own.demand(
-        open,
-        Stage::Assessment,
-        payload.id(),
-        "follows from no assessment that left something open",
-    )?;
-    trace.push(
-        Stage::Bench,
-        payload.id(),
-        payload.content_digest(),
-        body.question.as_str(),
-    );
+    own.demand(open, Stage::Assessment, payload.id(), "follows from no assessment that left something open")?;
+    trace.push(Stage::Bench, payload.id(), payload.content_digest(), body.question.as_str());
     Ok(())
 }
 
@@ -191,11 +146,7 @@ fn leaves_open(payload: &Payload, packet: &Briefcase) -> bool {
 fn reassessment(chain: &Chain, from: &From, intent: &Intent, granted: Granted) -> Result<(), Gap> {
     let citation = &intent.adjudication_ref;
     let judged = from.follow(Stage::Reassessment, &citation.id, chain.cited(citation))?;
-    let basis = if let Body::Adjudication(body) = judged.content.body() {
-        body.governing_basis.version
-    } else {
-        0
-    };
+    let basis = if let Body::Adjudication(body) = judged.content.body() { body.governing_basis.version } else { 0 };
     let anew = judged.position > granted.position && basis >= granted.version;
     from.demand(
         branch!("trace.assessed_after_grant", anew),

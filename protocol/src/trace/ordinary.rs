@@ -22,15 +22,8 @@ use std::sync::Arc;
 /// # Errors
 /// The first gap, with the citation that led to it.
 pub fn check_ordinary(chain: &Chain, version: u64) -> Result<Trace, Gap> {
-    let nothing = |missing, fault| Gap {
-        missing,
-        cited_by: None,
-        citation: format!("version {version}"),
-        fault,
-    };
-    let (receipt, digest, position) = chain
-        .receipt(version)
-        .ok_or_else(|| nothing(Stage::Receipt, Fault::Missing))?;
+    let nothing = |missing, fault| Gap { missing, cited_by: None, citation: format!("version {version}"), fault };
+    let (receipt, digest, position) = chain.receipt(version).ok_or_else(|| nothing(Stage::Receipt, Fault::Missing))?;
     let mut trace = Trace::default();
     let from = From::new(Stage::Receipt, &receipt.receipt_id, position);
     from.demand(
@@ -42,12 +35,7 @@ pub fn check_ordinary(chain: &Chain, version: u64) -> Result<Trace, Gap> {
     let commit = from.follow(Stage::Commit, version, chain.commits.get(&version))?;
     let same =
         commit.content.delta.proposal_digest == receipt.proposal_digest && commit.content.after == receipt.after_state;
-    from.demand(
-        branch!("trace.receipt_fits_commit", same),
-        Stage::Commit,
-        version,
-        "is another transition",
-    )?;
+    from.demand(branch!("trace.receipt_fits_commit", same), Stage::Commit, version, "is another transition")?;
     // The endorsements that the receipt cites stand before the commit itself.
     let cited = From::new(Stage::Receipt, &receipt.receipt_id, commit.position);
     let mut endorsed = None;
@@ -60,13 +48,8 @@ pub fn check_ordinary(chain: &Chain, version: u64) -> Result<Trace, Gap> {
             endorsed = Some(located);
         }
     }
-    let unendorsed = || {
-        from.gap(
-            Stage::Endorsement,
-            receipt.proposal_digest,
-            Fault::Differs("no cited adjudication endorses"),
-        )
-    };
+    let unendorsed =
+        || from.gap(Stage::Endorsement, receipt.proposal_digest, Fault::Differs("no cited adjudication endorses"));
     let endorsement = endorsed.ok_or_else(unendorsed)?;
     endorsed_delta(chain, endorsement, &mut trace)?;
     let text = format!("committed as version {version}");
@@ -81,29 +64,16 @@ pub fn check_ordinary(chain: &Chain, version: u64) -> Result<Trace, Gap> {
 pub fn check_delta(view: &View, delta: &OnRecord<Delta>, endorsement: &OnRecord<Adjudication>) -> Result<Trace, Gap> {
     let chain = &view.chain;
     let from = From::new(Stage::Commit, &delta.body.delta_id, chain.next());
-    let located = from.follow(
-        Stage::Endorsement,
-        endorsement.payload.id(),
-        chain.payload(endorsement.payload.id()),
-    )?;
+    let located = from.follow(Stage::Endorsement, endorsement.payload.id(), chain.payload(endorsement.payload.id()))?;
     let endorses = endorsement.body.subject.digest == delta.body.proposal_digest;
-    from.demand(
-        endorses,
-        Stage::Endorsement,
-        endorsement.payload.id(),
-        "endorses another proposal",
-    )?;
+    from.demand(endorses, Stage::Endorsement, endorsement.payload.id(), "endorses another proposal")?;
     let mut trace = Trace::default();
     endorsed_delta(chain, located, &mut trace)?;
     Ok(trace)
 }
 
 fn adjudication(located: &Located<Arc<Payload>>) -> Option<&Adjudication> {
-    if let Body::Adjudication(body) = located.content.body() {
-        Some(body)
-    } else {
-        None
-    }
+    if let Body::Adjudication(body) = located.content.body() { Some(body) } else { None }
 }
 
 /// The endorsement cites a delta that stood before it.
@@ -137,12 +107,7 @@ fn delta(
         return Err(from.gap(Stage::Delta, payload.id(), Fault::Differs("is no delta")));
     };
     let same = body.proposal_digest == proposal_digest;
-    from.demand(
-        branch!("trace.delta_is_the_proposal", same),
-        Stage::Delta,
-        &body.delta_id,
-        "is another proposal",
-    )?;
+    from.demand(branch!("trace.delta_is_the_proposal", same), Stage::Delta, &body.delta_id, "is another proposal")?;
     let own = From::new(Stage::Delta, payload.id(), located.position);
     let mut founded = false;
     for parent in &payload.envelope().parents {
@@ -152,21 +117,13 @@ fn delta(
         return Err(own.gap(Stage::Work, &body.delta_id, Fault::Differs("rests on no work")));
     }
     for relation in &body.support_relations {
-        own.follow(
-            Stage::Evidence,
-            &relation.evidence_id,
-            chain.evidence(&relation.evidence_id),
-        )?;
+        own.follow(Stage::Evidence, &relation.evidence_id, chain.evidence(&relation.evidence_id))?;
     }
     trace.push(
         Stage::Delta,
         &body.delta_id,
         body.proposal_digest,
-        format!(
-            "{} changes on version {}",
-            body.changes.len(),
-            body.parent_state.version
-        ),
+        format!("{} changes on version {}", body.changes.len(), body.parent_state.version),
     );
     Ok(())
 }
@@ -192,16 +149,12 @@ fn predecessor(
         Body::Delta(original) => delta(chain, located, own, original.proposal_digest, trace).map(|()| true),
         Body::Adjudication(body) if body.phase == Phase::SemanticCommit => Ok(false),
         Body::Result(_) => result(chain, located, trace).map(|()| true),
-        Body::Action(_) | Body::Adjudication(_) => Err(own.gap(
-            Stage::PostOutcome,
-            parent,
-            Fault::Differs("is only part of an action's trace"),
-        )),
-        Body::Evidence(body) if body.readback.is_some() => Err(own.gap(
-            Stage::PostOutcome,
-            parent,
-            Fault::Differs("is only part of an action's trace"),
-        )),
+        Body::Action(_) | Body::Adjudication(_) => {
+            Err(own.gap(Stage::PostOutcome, parent, Fault::Differs("is only part of an action's trace")))
+        }
+        Body::Evidence(body) if body.readback.is_some() => {
+            Err(own.gap(Stage::PostOutcome, parent, Fault::Differs("is only part of an action's trace")))
+        }
         Body::Event(_)
         | Body::Obligation(_)
         | Body::Route(_)
@@ -241,10 +194,7 @@ fn action_block(chain: &Chain, judged: &Located<Arc<Payload>>, trace: &mut Trace
     let Some(body) = adjudication(judged) else {
         return Err(from.gap(Stage::PostOutcome, payload.id(), Fault::Differs("is no adjudication")));
     };
-    let read = body
-        .readback_refs
-        .iter()
-        .any(|reference| reference.digest == body.subject.digest);
+    let read = body.readback_refs.iter().any(|reference| reference.digest == body.subject.digest);
     from.demand(
         branch!("trace.judges_its_readback", read),
         Stage::Readback,
@@ -252,59 +202,33 @@ fn action_block(chain: &Chain, judged: &Located<Arc<Payload>>, trace: &mut Trace
         "is not among the readbacks it cites",
     )?;
     for reference in &body.readback_refs {
-        let located = from.follow(
-            Stage::Readback,
-            &reference.id,
-            chain.evidence(&EvidenceId::new(reference.id.as_str())),
-        )?;
+        let located =
+            from.follow(Stage::Readback, &reference.id, chain.evidence(&EvidenceId::new(reference.id.as_str())))?;
         let same = located.content.content_digest() == reference.digest;
-        from.demand(
-            branch!("trace.readback_is_cited", same),
-            Stage::Readback,
-            &reference.id,
-            "has another digest",
-        )?;
+        from.demand(branch!("trace.readback_is_cited", same), Stage::Readback, &reference.id, "has another digest")?;
         readback(chain, located, trace)?;
     }
-    trace.push(
-        Stage::PostOutcome,
-        payload.id(),
-        payload.content_digest(),
-        body.disposition.to_string(),
-    );
+    trace.push(Stage::PostOutcome, payload.id(), payload.content_digest(), body.disposition.to_string());
     Ok(())
 }
 
 pub(super) fn readback(chain: &Chain, located: &Located<Arc<Payload>>, trace: &mut Trace) -> Result<(), Gap> {
     let payload = &located.content;
     let from = From::new(Stage::Readback, payload.id(), located.position);
-    let read = if let Body::Evidence(body) = payload.body() {
-        body.readback.as_ref()
-    } else {
-        None
-    };
+    let read = if let Body::Evidence(body) = payload.body() { body.readback.as_ref() } else { None };
     let Some(read) = read else {
         return Err(from.gap(Stage::Readback, payload.id(), Fault::Differs("reads back no attempt")));
     };
     let intent = from.follow(Stage::Dispatch, &read.attempt_id, chain.intents.get(&read.attempt_id))?;
     dispatch(chain, intent, trace)?;
-    trace.push(
-        Stage::Readback,
-        payload.id(),
-        payload.content_digest(),
-        format!("the target {}", read.outcome),
-    );
+    trace.push(Stage::Readback, payload.id(), payload.content_digest(), format!("the target {}", read.outcome));
     Ok(())
 }
 
 fn dispatch(chain: &Chain, located: &Located<Arc<crate::entry::Intent>>, trace: &mut Trace) -> Result<(), Gap> {
     let intent = &located.content;
     let from = From::new(Stage::Dispatch, &intent.attempt_id, located.position);
-    let judged = from.follow(
-        Stage::PreAction,
-        &intent.adjudication_ref.id,
-        chain.cited(&intent.adjudication_ref),
-    )?;
+    let judged = from.follow(Stage::PreAction, &intent.adjudication_ref.id, chain.cited(&intent.adjudication_ref))?;
     let body = adjudication(judged).filter(|body| body.phase == Phase::PreAction && body.disposition.is_positive());
     let justifies = body.is_some_and(|body| body.subject.digest == intent.logical_digest);
     let citation = &intent.adjudication_ref.id;
@@ -337,12 +261,7 @@ fn dispatch(chain: &Chain, located: &Located<Arc<crate::entry::Intent>>, trace: 
         body.map_or_else(String::new, |body| body.disposition.to_string()),
     );
     let digest = canonical::digest_of(&**intent).unwrap_or(intent.logical_digest);
-    trace.push(
-        Stage::Dispatch,
-        &intent.attempt_id,
-        digest,
-        format!("authorized under {}", intent.profile_ref.id),
-    );
+    trace.push(Stage::Dispatch, &intent.attempt_id, digest, format!("authorized under {}", intent.profile_ref.id));
     Ok(())
 }
 
@@ -435,12 +354,7 @@ fn activation(chain: &Chain, located: &Located<Activation>, trace: &mut Trace) -
         due(chain, &from, begun, cause, trace)?;
     }
     let digest = canonical::digest_of(begun).unwrap_or_else(|_| Digest::of(b""));
-    trace.push(
-        Stage::Activation,
-        &begun.episode_id,
-        digest,
-        format!("an episode on {}", begun.obligation_id),
-    );
+    trace.push(Stage::Activation, &begun.episode_id, digest, format!("an episode on {}", begun.obligation_id));
     Ok(())
 }
 
@@ -449,11 +363,7 @@ fn due(chain: &Chain, from: &From, begun: &Activation, cause: &Cause, trace: &mu
     match (&cause.match_receipt, &cause.reentry_id, cause.activation_key) {
         (Some(reference), _, _) => {
             // What made it due without an event is an answer of the user.
-            let expected = if cause.event_id.is_some() {
-                Stage::Match
-            } else {
-                Stage::Decision
-            };
+            let expected = if cause.event_id.is_some() { Stage::Match } else { Stage::Decision };
             let located = from.follow(expected, &reference.id, chain.artifacts.get(&reference.digest))?;
             if let ArtifactBody::UserDecision(decision) = &*located.content {
                 return answered(chain, located.position, begun, reference, decision, trace);
@@ -481,12 +391,7 @@ fn due(chain: &Chain, from: &From, begun: &Activation, cause: &Cause, trace: &mu
                 &receipt.event_ref.id,
                 "has another digest",
             )?;
-            trace.push(
-                Stage::Event,
-                &receipt.event_ref.id,
-                receipt.event_ref.digest,
-                "observed",
-            );
+            trace.push(Stage::Event, &receipt.event_ref.id, receipt.event_ref.digest, "observed");
             trace.push(
                 Stage::Match,
                 &receipt.receipt_id,
@@ -504,12 +409,7 @@ fn due(chain: &Chain, from: &From, begun: &Activation, cause: &Cause, trace: &mu
             let woken = chain.invalidation(&begun.obligation_id, &cause.reason);
             let commit = from.follow(Stage::Invalidation, cause.reason.as_str(), woken)?;
             let id = format!("version {}", commit.content.version);
-            trace.push(
-                Stage::Invalidation,
-                id,
-                commit.content.after.digest,
-                cause.reason.as_str(),
-            );
+            trace.push(Stage::Invalidation, id, commit.content.after.digest, cause.reason.as_str());
         }
     }
     Ok(())
@@ -525,11 +425,7 @@ fn answered(
     trace: &mut Trace,
 ) -> Result<(), Gap> {
     let from = From::new(Stage::Decision, &decision.decision_id, position);
-    let packet = from.follow(
-        Stage::Bench,
-        &decision.briefcase_ref.id,
-        chain.packet(&decision.briefcase_ref),
-    )?;
+    let packet = from.follow(Stage::Bench, &decision.briefcase_ref.id, chain.packet(&decision.briefcase_ref))?;
     let asked = if let Body::Briefcase(body) = packet.content.body() {
         body.obligation_ids.contains(&begun.obligation_id)
     } else {
@@ -541,17 +437,7 @@ fn answered(
         &decision.briefcase_ref.id,
         "is about another obligation",
     )?;
-    trace.push(
-        Stage::Bench,
-        packet.content.id(),
-        packet.content.content_digest(),
-        "asked of the user",
-    );
-    trace.push(
-        Stage::Decision,
-        &decision.decision_id,
-        reference.digest,
-        decision.decision_type.to_string(),
-    );
+    trace.push(Stage::Bench, packet.content.id(), packet.content.content_digest(), "asked of the user");
+    trace.push(Stage::Decision, &decision.decision_id, reference.digest, decision.decision_type.to_string());
     Ok(())
 }

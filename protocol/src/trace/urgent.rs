@@ -18,24 +18,13 @@ use std::sync::Arc;
 /// # Errors
 /// The first gap: also where a later stage has not come yet.
 pub fn check_urgent(chain: &Chain, version: u64) -> Result<Trace, Gap> {
-    let nothing = |missing, fault| Gap {
-        missing,
-        cited_by: None,
-        citation: format!("version {version}"),
-        fault,
-    };
-    let (receipt, digest, position) = chain
-        .receipt(version)
-        .ok_or_else(|| nothing(Stage::Receipt, Fault::Missing))?;
+    let nothing = |missing, fault| Gap { missing, cited_by: None, citation: format!("version {version}"), fault };
+    let (receipt, digest, position) = chain.receipt(version).ok_or_else(|| nothing(Stage::Receipt, Fault::Missing))?;
     let from = From::new(Stage::Receipt, &receipt.receipt_id, position);
     let urgent = receipt.admission_path == AdmissionPath::UrgentRestrictive;
     let details = receipt.urgent_details.as_ref().filter(|_| urgent);
     let Some(details) = details else {
-        return Err(from.gap(
-            Stage::Receipt,
-            &receipt.receipt_id,
-            Fault::Differs("is no urgent receipt"),
-        ));
+        return Err(from.gap(Stage::Receipt, &receipt.receipt_id, Fault::Differs("is no urgent receipt")));
     };
     let mut trace = Trace::default();
     let commit = from.follow(Stage::Commit, version, chain.commits.get(&version))?;
@@ -48,12 +37,7 @@ pub fn check_urgent(chain: &Chain, version: u64) -> Result<Trace, Gap> {
         "is another delta",
     )?;
     restriction(chain, &from, details, commit.position, &mut trace)?;
-    trace.push(
-        Stage::Delta,
-        &receipt.delta_id,
-        receipt.proposal_digest,
-        "an urgent restriction",
-    );
+    trace.push(Stage::Delta, &receipt.delta_id, receipt.proposal_digest, "an urgent restriction");
     trace.push(Stage::Receipt, &receipt.receipt_id, digest, details.reason.as_str());
     refusal(chain, &from, &commit.content, &mut trace)?;
     let reviewed = reconciliation(chain, &from, details, digest, version, &mut trace)?;
@@ -68,12 +52,7 @@ fn restriction(chain: &Chain, from: &From, details: &UrgentDetails, before: u64,
     // An event is cited by its own payload, a statement by its authentication.
     if let Some(event) = chain.cited(citation) {
         commit.follow(Stage::Restriction, &citation.id, Some(event))?;
-        trace.push(
-            Stage::Restriction,
-            &citation.id,
-            citation.digest,
-            "an authenticated event",
-        );
+        trace.push(Stage::Restriction, &citation.id, citation.digest, "an authenticated event");
         return Ok(());
     }
     let auth = commit.follow(Stage::Restriction, &citation.id, chain.auths.get(&citation.digest))?;
@@ -92,12 +71,7 @@ fn restriction(chain: &Chain, from: &From, details: &UrgentDetails, before: u64,
         | ArtifactBody::ReadSet(_) => false,
     });
     commit.follow(Stage::Restriction, subject, statement)?;
-    trace.push(
-        Stage::Restriction,
-        subject,
-        citation.digest,
-        "an authenticated statement",
-    );
+    trace.push(Stage::Restriction, subject, citation.digest, "an authenticated statement");
     Ok(())
 }
 
@@ -115,12 +89,7 @@ fn refusal(chain: &Chain, from: &From, commit: &Commit, trace: &mut Trace) -> Re
         return Err(from.gap(Stage::Refusal, citation, Fault::Differs("has refused no dispatch yet")));
     };
     let digest = refused.content.subject_digest.unwrap_or_else(|| Digest::of(b""));
-    trace.push(
-        Stage::Refusal,
-        &refused.content.subject,
-        digest,
-        refused.content.code.to_string(),
-    );
+    trace.push(Stage::Refusal, &refused.content.subject, digest, refused.content.code.to_string());
     Ok(())
 }
 
@@ -135,42 +104,22 @@ fn reconciliation<'a>(
 ) -> Result<Located<&'a ReconciliationReceipt>, Gap> {
     let reviews = chain.reconciliations(urgent);
     let discharges = |receipt: &ReconciliationReceipt| receipt.disposition != ReconciliationDisposition::Unresolved;
-    let review = reviews
-        .into_iter()
-        .find(|(receipt, _, _)| branch!("trace.review_discharges", discharges(receipt)));
+    let review = reviews.into_iter().find(|(receipt, _, _)| branch!("trace.review_discharges", discharges(receipt)));
     let Some((receipt, digest, position)) = review else {
         let missing = Fault::Differs("has not been reconciled; the duty stands");
         return Err(from.gap(Stage::Reconciliation, &from.id, missing));
     };
     let own = From::new(Stage::Reconciliation, &receipt.receipt_id, position);
-    own.demand(
-        from.position < position,
-        Stage::Receipt,
-        &from.id,
-        "is not on record before its review",
-    )?;
+    own.demand(from.position < position, Stage::Receipt, &from.id, "is not on record before its review")?;
     let late = receipt.issued_at > details.reconciliation_due_at;
     if branch!("trace.review_is_late", late) {
         let key = reconciliation_key(version);
         own.follow(Stage::Overdue, &key, chain.notices.get(&key))?;
-        trace.push(
-            Stage::Overdue,
-            &key,
-            urgent,
-            format!("not reconciled by {}", details.reconciliation_due_at),
-        );
+        trace.push(Stage::Overdue, &key, urgent, format!("not reconciled by {}", details.reconciliation_due_at));
     }
     let when = if late { " (late)" } else { "" };
-    trace.push(
-        Stage::Reconciliation,
-        &receipt.receipt_id,
-        digest,
-        format!("{}{when}", receipt.disposition),
-    );
-    Ok(Located {
-        position,
-        content: receipt,
-    })
+    trace.push(Stage::Reconciliation, &receipt.receipt_id, digest, format!("{}{when}", receipt.disposition));
+    Ok(Located { position, content: receipt })
 }
 
 /// The ordinary commit that lifts what was restricted, citing the urgent receipt, or settles the duty.
@@ -184,9 +133,9 @@ fn correction(
 ) -> Result<(), Gap> {
     let corrects = |change: &Change| match change {
         Change::LiftRestriction { urgent_receipt, .. } => urgent_receipt.digest == urgent,
-        Change::SetStatus {
-            obligation_id, status, ..
-        } => *obligation_id == details.reconciliation_obligation_id && !status.is_open(),
+        Change::SetStatus { obligation_id, status, .. } => {
+            *obligation_id == details.reconciliation_obligation_id && !status.is_open()
+        }
         Change::Add { .. }
         | Change::Revise { .. }
         | Change::Suspend { .. }
@@ -216,13 +165,9 @@ fn correction(
             Fault::Differs("was neither corrected nor confirmed by a commit"),
         ));
     };
-    let (corrected, _, _) = chain
-        .receipt(found.version)
-        .ok_or_else(|| own.gap(Stage::Receipt, found.version, Fault::Missing))?;
-    let endorsed = corrected
-        .adjudication_refs
-        .iter()
-        .all(|reference| chain.cited(reference).is_some());
+    let (corrected, _, _) =
+        chain.receipt(found.version).ok_or_else(|| own.gap(Stage::Receipt, found.version, Fault::Missing))?;
+    let endorsed = corrected.adjudication_refs.iter().all(|reference| chain.cited(reference).is_some());
     own.demand(
         branch!("trace.correction_endorsed", endorsed),
         Stage::Endorsement,

@@ -34,18 +34,12 @@ pub(crate) fn minute(minutes: i64) -> Timestamp {
 
 /// That minute, by a clock that can be trusted.
 pub(crate) fn at(minutes: i64) -> Moment {
-    Moment {
-        now: minute(minutes),
-        clock: ClockStanding::Reliable,
-    }
+    Moment { now: minute(minutes), clock: ClockStanding::Reliable }
 }
 
 /// That minute, by a clock that cannot.
 pub(crate) fn doubtful(minutes: i64) -> Moment {
-    Moment {
-        now: minute(minutes),
-        clock: ClockStanding::Unreliable,
-    }
+    Moment { now: minute(minutes), clock: ClockStanding::Unreliable }
 }
 
 pub(crate) fn scope(path: &[&str]) -> Scope {
@@ -53,10 +47,7 @@ pub(crate) fn scope(path: &[&str]) -> Scope {
 }
 
 pub(crate) fn origin() -> ArtifactRef {
-    ArtifactRef {
-        id: "declaration-1".into(),
-        digest: Digest::of(b"declaration-1"),
-    }
+    ArtifactRef { id: "declaration-1".into(), digest: Digest::of(b"declaration-1") }
 }
 
 fn identity(actor: &str, kind: IdentityKind) -> Item {
@@ -84,21 +75,11 @@ pub(crate) fn source(id: &str, path: &[&str]) -> Item {
 }
 
 pub(crate) fn rule(id: &str, version: u32, body: RuleBody) -> Rule {
-    Rule {
-        rule_id: id.into(),
-        version,
-        body,
-        standing: Standing::Current,
-    }
+    Rule { rule_id: id.into(), version, body, standing: Standing::Current }
 }
 
 pub(crate) fn policy(id: &str, body: PolicyBody) -> Policy {
-    Policy {
-        policy_id: id.into(),
-        version: 1,
-        body,
-        standing: Standing::Current,
-    }
+    Policy { policy_id: id.into(), version: 1, body, standing: Standing::Current }
 }
 
 pub(crate) const ALL_FACETS: [Facet; 4] = [Facet::Entity, Facet::Scope, Facet::ChangeKind, Facet::Evidence];
@@ -122,48 +103,16 @@ pub(crate) fn items() -> Vec<Item> {
         source("probe", &["shop", "export"]),
         source("second", &["shop", "export"]),
         source("elsewhere", &["bank"]),
-        Item::Rule(rule(
-            "matching",
-            1,
-            RuleBody::Matching {
-                facets: ALL_FACETS.to_vec(),
-            },
-        )),
+        Item::Rule(rule("matching", 1, RuleBody::Matching { facets: ALL_FACETS.to_vec() })),
         Item::Rule(rule("sufficiency", 1, lenient())),
-        Item::Policy(policy(
-            "rearm",
-            PolicyBody::Refresh {
-                rearm: true,
-                after_ms: Some(3_600_000),
-            },
-        )),
-        Item::Policy(policy(
-            "consume",
-            PolicyBody::Refresh {
-                rearm: false,
-                after_ms: None,
-            },
-        )),
+        Item::Policy(policy("rearm", PolicyBody::Refresh { rearm: true, after_ms: Some(3_600_000) })),
+        Item::Policy(policy("consume", PolicyBody::Refresh { rearm: false, after_ms: None })),
         Item::Policy(policy(
             "replace",
-            PolicyBody::Expiry {
-                replace_for_ms: Some(3_600_000),
-                review_within_ms: 60_000,
-            },
+            PolicyBody::Expiry { replace_for_ms: Some(3_600_000), review_within_ms: 60_000 },
         )),
-        Item::Policy(policy(
-            "gap",
-            PolicyBody::Expiry {
-                replace_for_ms: None,
-                review_within_ms: 600_000,
-            },
-        )),
-        Item::Policy(policy(
-            "deadline",
-            PolicyBody::Deadline {
-                escalate_to: "owner".into(),
-            },
-        )),
+        Item::Policy(policy("gap", PolicyBody::Expiry { replace_for_ms: None, review_within_ms: 600_000 })),
+        Item::Policy(policy("deadline", PolicyBody::Deadline { escalate_to: "owner".into() })),
     ]
 }
 
@@ -180,17 +129,9 @@ impl World {
     }
 
     pub(crate) fn of(items: Vec<Item>) -> Self {
-        let profile = Profile {
-            user: "user-1".into(),
-            version: 1,
-            ..Profile::example(Extent::Minimal)
-        };
+        let profile = Profile { user: "user-1".into(), version: 1, ..Profile::example(Extent::Minimal) };
         let (genesis, _) = closer_state::genesis(profile, items).expect("a founded space");
-        let mut world = Self {
-            view: View::default(),
-            entries: Vec::new(),
-            now: minute(0),
-        };
+        let mut world = Self { view: View::default(), entries: Vec::new(), now: minute(0) };
         world.fold(Entry::Genesis(Arc::new(genesis)));
         world
     }
@@ -202,10 +143,7 @@ impl World {
 
     /// Commits changes that are already endorsed, under an authority that was checked.
     pub(crate) fn commit(&mut self, changes: Vec<Change>) -> Arc<Commit> {
-        let authority = ArtifactRef {
-            id: "authority".into(),
-            digest: Digest::of(b"authority"),
-        };
+        let authority = ArtifactRef { id: "authority".into(), digest: Digest::of(b"authority") };
         let delta = Delta {
             delta_id: format!("delta-{}", self.view.state.reference().version).as_str().into(),
             parent_state: self.view.state.reference(),
@@ -237,10 +175,7 @@ impl World {
     }
 
     pub(crate) fn admit(&mut self, obligation: Obligation, reentries: Vec<Reentry>) -> Arc<Commit> {
-        self.commit(vec![Change::AdmitObligation {
-            obligation: Box::new(obligation),
-            reentries,
-        }])
+        self.commit(vec![Change::AdmitObligation { obligation: Box::new(obligation), reentries }])
     }
 
     pub(crate) fn close(&mut self, obligation: &str) {
@@ -253,16 +188,8 @@ impl World {
     }
 
     pub(crate) fn revise(&mut self, item: Item) -> Arc<Commit> {
-        let replaces = self
-            .view
-            .state
-            .item(item.kind(), &item.id())
-            .expect("an accepted item")
-            .digest;
-        self.commit(vec![Change::Revise {
-            item: Box::new(item),
-            replaces,
-        }])
+        let replaces = self.view.state.item(item.kind(), &item.id()).expect("an accepted item").digest;
+        self.commit(vec![Change::Revise { item: Box::new(item), replaces }])
     }
 
     /// Records a payload under this id; what its envelope lacks is filled in.
@@ -278,10 +205,7 @@ impl World {
     pub(crate) fn observe(&mut self, evidence: Evidence) -> ArtifactRef {
         let id = evidence.evidence_id.clone();
         let payload = self.payload(&format!("pl-{id}"), evidence);
-        ArtifactRef {
-            id: ArtifactId::new(id.as_str()),
-            digest: payload.content_digest(),
-        }
+        ArtifactRef { id: ArtifactId::new(id.as_str()), digest: payload.content_digest() }
     }
 
     pub(crate) fn artifact(&mut self, body: impl Into<ArtifactBody>) -> Entry {
@@ -297,11 +221,7 @@ impl World {
 
     /// Records a notice, as the sequence does: once per key.
     pub(crate) fn tell(&mut self, notice: Notice) {
-        assert!(
-            !self.view.notices.contains_key(&notice.key),
-            "{} was told before",
-            notice.key
-        );
+        assert!(!self.view.notices.contains_key(&notice.key), "{} was told before", notice.key);
         self.fold(Entry::Notice(notice));
     }
 
@@ -309,10 +229,7 @@ impl World {
     pub(crate) fn packet(&mut self, payload_id: &str, packet: closer_contracts::briefcase::Briefcase) -> ArtifactRef {
         let id = ArtifactId::new(packet.decision_id.as_str());
         let payload = self.payload(payload_id, packet);
-        ArtifactRef {
-            id,
-            digest: payload.content_digest(),
-        }
+        ArtifactRef { id, digest: payload.content_digest() }
     }
 
     /// The user answers a version of a packet.
@@ -327,10 +244,7 @@ impl World {
             decision_id: id.into(),
             briefcase_ref: packet.clone(),
             selected_option_or_instruction: "allow".into(),
-            authenticated_issuer: AuthenticatedIssuer {
-                identity: issuer.into(),
-                auth_ref: origin(),
-            },
+            authenticated_issuer: AuthenticatedIssuer { identity: issuer.into(), auth_ref: origin() },
             issued_at: self.now.clone(),
             evidence_version: Digest::of(b"seen"),
             decision_type,
@@ -339,13 +253,7 @@ impl World {
 }
 
 pub(crate) fn notice(key: &str) -> Notice {
-    Notice {
-        kind: NoticeKind::Overdue,
-        key: Key::from(key),
-        owner: None,
-        subjects: Vec::new(),
-        text: "told".into(),
-    }
+    Notice { kind: NoticeKind::Overdue, key: Key::from(key), owner: None, subjects: Vec::new(), text: "told".into() }
 }
 
 pub(crate) fn acceptance(handoff: &str, recipient: &str, contract: &[u8], epoch: u64) -> AcceptanceReceipt {
@@ -370,17 +278,11 @@ pub(crate) fn obligation(id: &str, reentries: &[Reentry]) -> Obligation {
         obligation_id: id.into(),
         origin: Origin::Declaration(origin()),
         scope: scope(&["shop"]),
-        gap: Gap {
-            text: "is the export preserved?".into(),
-            propositions: vec!["p-export".into()],
-        },
+        gap: Gap { text: "is the export preserved?".into(), propositions: vec!["p-export".into()] },
         resolution_conditions: vec![Condition {
             id: format!("condition-{id}").as_str().into(),
             proposition: "p-export".into(),
-            evidence_rule_ref: VersionedRef {
-                id: "sufficiency".into(),
-                version: 1,
-            },
+            evidence_rule_ref: VersionedRef { id: "sufficiency".into(), version: 1 },
             assessment_status: AssessmentStatus::Unassessed,
         }],
         dependencies: Vec::new(),

@@ -50,9 +50,7 @@ fn all_follows_its_truth_table() {
                 (Unknown, _) | (_, Unknown) => Unknown,
                 (Satisfied, Satisfied) => Satisfied,
             };
-            let both = TypedPredicate::All(All {
-                items: vec![leaf(a), leaf(b)],
-            });
+            let both = TypedPredicate::All(All { items: vec![leaf(a), leaf(b)] });
             assert_eq!(evaluate(&both, &world.view, &at(5)), expected, "All({a}, {b})");
             for c in VALUES {
                 let three = [a, b, c];
@@ -78,9 +76,7 @@ fn any_follows_its_truth_table() {
                 (Unknown, _) | (_, Unknown) => Unknown,
                 (NotSatisfied, NotSatisfied) => NotSatisfied,
             };
-            let either = TypedPredicate::Any(Any {
-                items: vec![leaf(a), leaf(b)],
-            });
+            let either = TypedPredicate::Any(Any { items: vec![leaf(a), leaf(b)] });
             assert_eq!(evaluate(&either, &world.view, &at(5)), expected, "Any({a}, {b})");
             for c in VALUES {
                 let three = [a, b, c];
@@ -99,26 +95,16 @@ fn any_follows_its_truth_table() {
 fn an_unknown_child_counts_only_where_the_others_do_not_settle_it() {
     shows!("CP-C11-15"; by "predicate.all_has_unsatisfied", "predicate.any_has_satisfied");
     let world = World::new();
-    let all = |items: &[Evaluation]| {
-        TypedPredicate::All(All {
-            items: items.iter().map(|value| leaf(*value)).collect(),
-        })
-    };
-    let any = |items: &[Evaluation]| {
-        TypedPredicate::Any(Any {
-            items: items.iter().map(|value| leaf(*value)).collect(),
-        })
-    };
+    let all =
+        |items: &[Evaluation]| TypedPredicate::All(All { items: items.iter().map(|value| leaf(*value)).collect() });
+    let any =
+        |items: &[Evaluation]| TypedPredicate::Any(Any { items: items.iter().map(|value| leaf(*value)).collect() });
     let told = |predicate: &TypedPredicate| evaluate(predicate, &world.view, &at(5));
     assert_eq!(told(&all(&[NotSatisfied, Unknown])), NotSatisfied);
     assert_eq!(told(&any(&[Satisfied, Unknown])), Satisfied);
-    let nested = TypedPredicate::All(All {
-        items: vec![any(&[Satisfied, Unknown]), any(&[NotSatisfied, Unknown])],
-    });
+    let nested = TypedPredicate::All(All { items: vec![any(&[Satisfied, Unknown]), any(&[NotSatisfied, Unknown])] });
     assert_eq!(told(&nested), Unknown);
-    let settled = TypedPredicate::Any(Any {
-        items: vec![all(&[NotSatisfied, Unknown]), any(&[Unknown, Satisfied])],
-    });
+    let settled = TypedPredicate::Any(Any { items: vec![all(&[NotSatisfied, Unknown]), any(&[Unknown, Satisfied])] });
     assert_eq!(told(&settled), Satisfied);
 }
 
@@ -186,18 +172,9 @@ fn evidence_counts_within_the_scope_only() {
     let mut world = World::new();
     world.observe(observation("ev-1", "elsewhere", "probes", 1));
     let permitted = vec!["probe".into(), "elsewhere".into()];
-    let leaf = EvidenceAdded {
-        permitted_source_refs: permitted,
-        ..added(0)
-    };
-    assert_eq!(
-        evaluate(&evidence_added(leaf.clone()), &world.view, &at(5)),
-        NotSatisfied
-    );
-    let wider = EvidenceAdded {
-        scope_ref: scope(&["bank"]),
-        ..leaf
-    };
+    let leaf = EvidenceAdded { permitted_source_refs: permitted, ..added(0) };
+    assert_eq!(evaluate(&evidence_added(leaf.clone()), &world.view, &at(5)), NotSatisfied);
+    let wider = EvidenceAdded { scope_ref: scope(&["bank"]), ..leaf };
     assert_eq!(evaluate(&evidence_added(wider), &world.view, &at(5)), Satisfied);
 }
 
@@ -207,40 +184,20 @@ fn evidence_counts_after_the_cursor_only() {
     let mut world = World::new();
     world.observe(observation("ev-1", "probe", "probes", 1));
     assert_eq!(evaluate(&evidence_added(added(0)), &world.view, &at(5)), Satisfied);
-    assert_eq!(
-        evaluate(&evidence_added(added(1)), &world.view, &at(5)),
-        NotSatisfied,
-        "at the cursor exactly"
-    );
+    assert_eq!(evaluate(&evidence_added(added(1)), &world.view, &at(5)), NotSatisfied, "at the cursor exactly");
 }
 
 #[test]
 fn a_stream_with_a_gap_cannot_be_told() {
     shows!("CP-C11-11"; by "predicate.stream_contiguous");
     let mut world = World::new();
-    assert_eq!(
-        evaluate(&evidence_added(added(0)), &world.view, &at(5)),
-        Unknown,
-        "the stream is missing"
-    );
+    assert_eq!(evaluate(&evidence_added(added(0)), &world.view, &at(5)), Unknown, "the stream is missing");
     world.observe(observation("ev-1", "second", "probes", 1));
     assert_eq!(evaluate(&evidence_added(added(0)), &world.view, &at(5)), NotSatisfied);
     world.observe(observation("ev-3", "second", "probes", 3));
-    assert_eq!(
-        evaluate(&evidence_added(added(0)), &world.view, &at(5)),
-        Unknown,
-        "number 2 is missing"
-    );
-    assert_eq!(
-        evaluate(&evidence_added(added(2)), &world.view, &at(5)),
-        NotSatisfied,
-        "nothing is missing after 2"
-    );
-    assert_eq!(
-        evaluate(&evidence_added(added(9)), &world.view, &at(5)),
-        Unknown,
-        "the stream has been reset"
-    );
+    assert_eq!(evaluate(&evidence_added(added(0)), &world.view, &at(5)), Unknown, "number 2 is missing");
+    assert_eq!(evaluate(&evidence_added(added(2)), &world.view, &at(5)), NotSatisfied, "nothing is missing after 2");
+    assert_eq!(evaluate(&evidence_added(added(9)), &world.view, &at(5)), Unknown, "the stream has been reset");
 }
 
 #[test]
@@ -248,10 +205,7 @@ fn an_unknown_source_gives_unknown_and_no_permission() {
     shows!("CP-C11-10"; by "predicate.source_unknown");
     let mut world = World::new();
     world.observe(observation("ev-1", "second", "probes", 1));
-    let leaf = EvidenceAdded {
-        permitted_source_refs: vec!["probe".into(), "stranger".into()],
-        ..added(0)
-    };
+    let leaf = EvidenceAdded { permitted_source_refs: vec!["probe".into(), "stranger".into()], ..added(0) };
     assert_eq!(evaluate(&evidence_added(leaf.clone()), &world.view, &at(5)), Unknown);
     let mut suspended = source("probe", &["shop", "export"]);
     if let Item::Source(source) = &mut suspended {
@@ -259,21 +213,14 @@ fn an_unknown_source_gives_unknown_and_no_permission() {
     }
     world.revise(suspended);
     world.observe(observation("ev-2", "probe", "probes", 2));
-    assert_eq!(
-        evaluate(&evidence_added(added(0)), &world.view, &at(5)),
-        Unknown,
-        "the source is suspended"
-    );
+    assert_eq!(evaluate(&evidence_added(added(0)), &world.view, &at(5)), Unknown, "the source is suspended");
 }
 
 #[test]
 fn a_predicate_that_names_no_stream_cannot_be_told() {
     shows!("CP-C11-11"; by "predicate.no_stream_named");
     let world = World::new();
-    let leaf = EvidenceAdded {
-        after_cursor: BTreeMap::new(),
-        ..added(0)
-    };
+    let leaf = EvidenceAdded { after_cursor: BTreeMap::new(), ..added(0) };
     assert_eq!(evaluate(&evidence_added(leaf), &world.view, &at(5)), Unknown);
 }
 
@@ -281,12 +228,8 @@ fn a_predicate_that_names_no_stream_cannot_be_told() {
 fn a_dependency_has_changed_when_its_accepted_version_differs() {
     shows!("CP-C11-04"; by "predicate.dependency_differs");
     let mut world = World::new();
-    let compared = world
-        .view
-        .state
-        .item(closer_contracts::item::ItemKind::Source, &"probe".into())
-        .expect("a source")
-        .digest;
+    let compared =
+        world.view.state.item(closer_contracts::item::ItemKind::Source, &"probe".into()).expect("a source").digest;
     let changed = TypedPredicate::DependencyVersionChanged(DependencyVersionChanged {
         dependency_ref: "probe".into(),
         compared_version: compared,
@@ -310,17 +253,13 @@ fn a_removed_dependency_has_changed() {
         premise: "probe".into(),
         dependent: "second".into(),
     };
-    world.commit(vec![Change::AddDependency {
-        dependency: dependency.clone(),
-    }]);
+    world.commit(vec![Change::AddDependency { dependency: dependency.clone() }]);
     let changed = TypedPredicate::DependencyVersionChanged(DependencyVersionChanged {
         dependency_ref: "dependency-1".into(),
         compared_version: Item::Dependency(dependency).digest().expect("a digest"),
     });
     assert_eq!(evaluate(&changed, &world.view, &at(5)), NotSatisfied);
-    world.commit(vec![Change::RemoveDependency {
-        dependency_id: "dependency-1".into(),
-    }]);
+    world.commit(vec![Change::RemoveDependency { dependency_id: "dependency-1".into() }]);
     assert_eq!(evaluate(&changed, &world.view, &at(5)), Satisfied);
 }
 
@@ -346,20 +285,11 @@ fn only_a_decision_of_the_required_class_counts() {
     shows!("CP-C11-05"; by "predicate.decision_class_fits");
     let mut world = World::new();
     let packet = asked(&mut world, "pl-packet", "may it be done?");
-    assert_eq!(
-        evaluate(&awaits(DecisionType::ScopedAuthorization), &world.view, &at(5)),
-        NotSatisfied
-    );
+    assert_eq!(evaluate(&awaits(DecisionType::ScopedAuthorization), &world.view, &at(5)), NotSatisfied);
     world.decide("answer-1", &packet, DecisionType::Preference, "user-1");
-    assert_eq!(
-        evaluate(&awaits(DecisionType::ScopedAuthorization), &world.view, &at(5)),
-        NotSatisfied
-    );
+    assert_eq!(evaluate(&awaits(DecisionType::ScopedAuthorization), &world.view, &at(5)), NotSatisfied);
     world.decide("answer-2", &packet, DecisionType::ScopedAuthorization, "user-1");
-    assert_eq!(
-        evaluate(&awaits(DecisionType::ScopedAuthorization), &world.view, &at(5)),
-        Satisfied
-    );
+    assert_eq!(evaluate(&awaits(DecisionType::ScopedAuthorization), &world.view, &at(5)), Satisfied);
 }
 
 #[test]
@@ -368,10 +298,7 @@ fn a_bare_acknowledgment_never_counts() {
     let mut world = World::new();
     let packet = asked(&mut world, "pl-packet", "may it be done?");
     world.decide("answer-1", &packet, DecisionType::Acknowledgment, "user-1");
-    assert_eq!(
-        evaluate(&awaits(DecisionType::Acknowledgment), &world.view, &at(5)),
-        NotSatisfied
-    );
+    assert_eq!(evaluate(&awaits(DecisionType::Acknowledgment), &world.view, &at(5)), NotSatisfied);
 }
 
 #[test]
@@ -380,10 +307,7 @@ fn an_issuer_who_is_not_a_registered_user_leaves_it_unknown() {
     let mut world = World::new();
     let packet = asked(&mut world, "pl-packet", "may it be done?");
     world.decide("answer-1", &packet, DecisionType::ScopedAuthorization, "stranger");
-    assert_eq!(
-        evaluate(&awaits(DecisionType::ScopedAuthorization), &world.view, &at(5)),
-        Unknown
-    );
+    assert_eq!(evaluate(&awaits(DecisionType::ScopedAuthorization), &world.view, &at(5)), Unknown);
 }
 
 #[test]
@@ -394,32 +318,18 @@ fn a_decision_counts_on_the_packet_version_that_was_current() {
     world.decide("answer-1", &first, DecisionType::Preference, "user-1");
     let second = asked(&mut world, "pl-packet-2", "may it still be done?");
     assert_ne!(first.digest, second.digest);
-    assert_eq!(
-        evaluate(&awaits(DecisionType::Preference), &world.view, &at(5)),
-        Satisfied,
-        "it was current then"
-    );
+    assert_eq!(evaluate(&awaits(DecisionType::Preference), &world.view, &at(5)), Satisfied, "it was current then");
     world.decide("answer-2", &first, DecisionType::Rejection, "user-1");
-    assert_eq!(
-        evaluate(&awaits(DecisionType::Rejection), &world.view, &at(5)),
-        NotSatisfied,
-        "it is not current now"
-    );
+    assert_eq!(evaluate(&awaits(DecisionType::Rejection), &world.view, &at(5)), NotSatisfied, "it is not current now");
     world.decide("answer-3", &second, DecisionType::Rejection, "user-1");
-    assert_eq!(
-        evaluate(&awaits(DecisionType::Rejection), &world.view, &at(5)),
-        Satisfied
-    );
+    assert_eq!(evaluate(&awaits(DecisionType::Rejection), &world.view, &at(5)), Satisfied);
 }
 
 #[test]
 fn a_packet_that_is_not_on_record_leaves_it_unknown() {
     shows!("CP-C11-11"; by "predicate.packet_missing");
     let world = World::new();
-    assert_eq!(
-        evaluate(&awaits(DecisionType::Preference), &world.view, &at(5)),
-        Unknown
-    );
+    assert_eq!(evaluate(&awaits(DecisionType::Preference), &world.view, &at(5)), Unknown);
 }
 
 fn capable(version: u32) -> TypedPredicate {
@@ -438,10 +348,7 @@ fn with_operation(version: u32, until: i64) -> World {
         ..closer_contracts::item::ReadbackMethod::example(Extent::Minimal)
     };
     let mut entry = operation("copy", "export", version, until);
-    entry.readback_method = closer_contracts::refs::VersionedRef {
-        id: "look".into(),
-        version: 1,
-    };
+    entry.readback_method = closer_contracts::refs::VersionedRef { id: "look".into(), version: 1 };
     entry.target_type = method.target_type.clone();
     items.extend([Item::ReadbackMethod(method), Item::Operation(entry)]);
     World::of(items)
@@ -489,11 +396,7 @@ fn a_handoff_is_accepted_by_the_ownership_receipt_that_agrees_in_all_four() {
     assert_eq!(told(&leaf("handoff-1", "watcher", b"contract", 4)), NotSatisfied);
     assert_eq!(told(&leaf("handoff-1", "owner", b"another", 4)), NotSatisfied);
     assert_eq!(told(&leaf("handoff-1", "owner", b"contract", 5)), NotSatisfied);
-    assert_eq!(
-        told(&leaf("handoff-2", "owner", b"contract", 4)),
-        Unknown,
-        "there is no receipt"
-    );
+    assert_eq!(told(&leaf("handoff-2", "owner", b"contract", 4)), Unknown, "there is no receipt");
 }
 
 #[test]
@@ -541,10 +444,7 @@ fn an_operator_of_a_newer_version_is_kept_and_unknown() {
     let world = World::new();
     let kept = unsupported();
     assert_eq!(evaluate(&kept, &world.view, &at(5)), Unknown);
-    assert_eq!(
-        serde_json::to_string(&kept).expect("text"),
-        r#"{"operator":"MoonPhase","phase":"full"}"#
-    );
+    assert_eq!(serde_json::to_string(&kept).expect("text"), r#"{"operator":"MoonPhase","phase":"full"}"#);
 }
 
 #[test]
@@ -559,34 +459,19 @@ fn an_evaluation_records_what_it_read_and_every_child() {
         ownership_epoch: 4,
     });
     let children = vec![at_minute(0), evidence_added(added(3)), accepted];
-    let predicate = TypedPredicate::Any(Any {
-        items: children.clone(),
-    });
+    let predicate = TypedPredicate::Any(Any { items: children.clone() });
     let shop = scope(&["shop"]);
-    let subject = Subject {
-        id: "reentry-1".into(),
-        scope: &shop,
-        source_binding: Some(cited.clone()),
-    };
+    let subject = Subject { id: "reentry-1".into(), scope: &shop, source_binding: Some(cited.clone()) };
     let records = record(&subject, &predicate, &world.view, &at(5));
     let versions: Vec<Digest> = records.iter().map(|record| record.predicate_version.digest).collect();
-    let expected: Vec<Digest> = std::iter::once(&predicate)
-        .chain(&children)
-        .map(|predicate| predicate.version().expect("a digest"))
-        .collect();
-    assert_eq!(
-        versions, expected,
-        "the whole first, then its children, though the first settles it"
-    );
+    let expected: Vec<Digest> =
+        std::iter::once(&predicate).chain(&children).map(|predicate| predicate.version().expect("a digest")).collect();
+    assert_eq!(versions, expected, "the whole first, then its children, though the first settles it");
     let whole = &records[0];
     assert_eq!(whole.result, Satisfied);
     assert_eq!(whole.governing_state, world.view.state.reference());
     assert_eq!(whole.event_cursor, BTreeMap::from([("probes".into(), 7)]));
-    let receipts: Vec<&str> = whole
-        .input_receipt_refs
-        .iter()
-        .map(|reference| reference.id.as_str())
-        .collect();
+    let receipts: Vec<&str> = whole.input_receipt_refs.iter().map(|reference| reference.id.as_str()).collect();
     assert_eq!(receipts, ["accepted-1"]);
     assert_eq!(whole.source_binding, Some(cited));
     assert_eq!(whole.scope, shop);
@@ -601,22 +486,12 @@ fn an_activation_key_moves_with_the_inputs_and_with_nothing_else() {
     world.observe(observation("ev-other", "probe", "other-stream", 1));
     world.admit(obligation("o-9", &[]), Vec::new());
     world.now = minute(600);
-    assert_eq!(
-        activation_key(&trigger, &world.view),
-        before,
-        "nothing it reads has moved"
-    );
-    let renamed = closer_contracts::reentry::Reentry {
-        deduplication_key: "another".into(),
-        ..trigger.clone()
-    };
+    assert_eq!(activation_key(&trigger, &world.view), before, "nothing it reads has moved");
+    let renamed = closer_contracts::reentry::Reentry { deduplication_key: "another".into(), ..trigger.clone() };
     assert_ne!(activation_key(&renamed, &world.view), before);
     world.observe(observation("ev-2", "probe", "probes", 2));
     assert_ne!(activation_key(&trigger, &world.view), before, "its stream has moved");
-    assert_eq!(
-        inputs(&trigger.predicate, &world.view).cursor,
-        BTreeMap::from([("probes".into(), 2)])
-    );
+    assert_eq!(inputs(&trigger.predicate, &world.view).cursor, BTreeMap::from([("probes".into(), 2)]));
 }
 
 #[test]
@@ -626,10 +501,6 @@ fn a_review_is_bounded_by_a_time_that_comes_whatever_else_happens() {
     assert!(bounded(&at_minute(60)));
     assert!(!bounded(&at_minute(61)));
     assert!(!bounded(&evidence_added(added(0))));
-    assert!(bounded(&TypedPredicate::Any(Any {
-        items: vec![evidence_added(added(0)), at_minute(60)]
-    })));
-    assert!(!bounded(&TypedPredicate::All(All {
-        items: vec![evidence_added(added(0)), at_minute(60)]
-    })));
+    assert!(bounded(&TypedPredicate::Any(Any { items: vec![evidence_added(added(0)), at_minute(60)] })));
+    assert!(!bounded(&TypedPredicate::All(All { items: vec![evidence_added(added(0)), at_minute(60)] })));
 }

@@ -24,13 +24,7 @@ fn says(evidence: &Evidence, proposition: &str, relation: Relation) -> EvidenceR
 }
 
 fn under(body: RuleBody, world: &World, relations: &[EvidenceRelation]) -> AssessmentStatus {
-    assess(
-        &rule("sufficiency", 1, body),
-        &"p-export".into(),
-        relations,
-        &world.view,
-        &at(5),
-    )
+    assess(&rule("sufficiency", 1, body), &"p-export".into(), relations, &world.view, &at(5))
 }
 
 fn two_sources() -> RuleBody {
@@ -60,10 +54,7 @@ fn one_item_speaks_for_one_proposition_and_against_another() {
     shows!("CP-6.3-02"; by "sufficiency.about_proposition");
     let mut world = World::new();
     let evidence = observed(&mut world, "ev-1", "probe", "probes", 1);
-    let relations = [
-        says(&evidence, "p-export", Relation::Supports),
-        says(&evidence, "p-cost", Relation::Contradicts),
-    ];
+    let relations = [says(&evidence, "p-export", Relation::Supports), says(&evidence, "p-cost", Relation::Contradicts)];
     let rule = rule("sufficiency", 1, lenient());
     assert_eq!(assess(&rule, &"p-export".into(), &relations, &world.view, &at(5)), Met);
     assert_eq!(assess(&rule, &"p-cost".into(), &relations, &world.view, &at(5)), NotMet);
@@ -74,20 +65,12 @@ fn irrelevant_evidence_moves_nothing_in_either_direction() {
     shows!("CP-6.3-03"; by "sufficiency.irrelevant");
     let mut world = World::new();
     let first = observed(&mut world, "ev-1", "probe", "probes", 1);
-    let irrelevant = says(
-        &observed(&mut world, "ev-2", "second", "probes-2", 1),
-        "p-export",
-        Relation::Irrelevant,
-    );
+    let irrelevant = says(&observed(&mut world, "ev-2", "second", "probes-2", 1), "p-export", Relation::Irrelevant);
     for relation in [Relation::Supports, Relation::Contradicts, Relation::Unresolved] {
         let alone = [says(&first, "p-export", relation)];
         let beside = [alone[0].clone(), irrelevant.clone()];
         for body in [lenient(), two_sources()] {
-            assert_eq!(
-                under(body.clone(), &world, &beside),
-                under(body, &world, &alone),
-                "{relation}"
-            );
+            assert_eq!(under(body.clone(), &world, &beside), under(body, &world, &alone), "{relation}");
         }
     }
     assert_eq!(under(lenient(), &world, &[irrelevant]), under(lenient(), &world, &[]));
@@ -99,20 +82,11 @@ fn numbers_of_different_streams_are_not_compared() {
     let mut world = World::new();
     let against = observed(&mut world, "ev-1", "probe", "probes", 1);
     let elsewhere = observed(&mut world, "ev-2", "probe", "other-probes", 9);
-    let relations = [
-        says(&against, "p-export", Relation::Contradicts),
-        says(&elsewhere, "p-export", Relation::Supports),
-    ];
-    assert_eq!(
-        under(lenient(), &world, &relations),
-        NotMet,
-        "a higher number elsewhere is not later"
-    );
+    let relations =
+        [says(&against, "p-export", Relation::Contradicts), says(&elsewhere, "p-export", Relation::Supports)];
+    assert_eq!(under(lenient(), &world, &relations), NotMet, "a higher number elsewhere is not later");
     let later = observed(&mut world, "ev-3", "probe", "probes", 2);
-    let relations = [
-        says(&against, "p-export", Relation::Contradicts),
-        says(&later, "p-export", Relation::Supports),
-    ];
+    let relations = [says(&against, "p-export", Relation::Contradicts), says(&later, "p-export", Relation::Supports)];
     assert_eq!(under(lenient(), &world, &relations), Met, "in its own stream it is");
 }
 
@@ -123,10 +97,7 @@ fn what_nobody_assessed_is_no_contradiction_and_no_support() {
     observed(&mut world, "ev-1", "probe", "probes", 1);
     assert_eq!(under(lenient(), &world, &[]), Unassessed);
     let evidence = observed(&mut world, "ev-2", "probe", "probes", 2);
-    assert_eq!(
-        under(lenient(), &world, &[says(&evidence, "p-export", Relation::Unresolved)]),
-        Insufficient
-    );
+    assert_eq!(under(lenient(), &world, &[says(&evidence, "p-export", Relation::Unresolved)]), Insufficient);
 }
 
 #[test]
@@ -135,16 +106,9 @@ fn the_declared_rule_decides_what_suffices() {
     let mut world = World::new();
     let first = observed(&mut world, "ev-1", "probe", "probes", 1);
     let again = observed(&mut world, "ev-2", "probe", "probes-again", 1);
-    let same_source = [
-        says(&first, "p-export", Relation::Supports),
-        says(&again, "p-export", Relation::Supports),
-    ];
+    let same_source = [says(&first, "p-export", Relation::Supports), says(&again, "p-export", Relation::Supports)];
     assert_eq!(under(lenient(), &world, &same_source), Met);
-    assert_eq!(
-        under(two_sources(), &world, &same_source),
-        Insufficient,
-        "one source twice is one source"
-    );
+    assert_eq!(under(two_sources(), &world, &same_source), Insufficient, "one source twice is one source");
     let other = observed(&mut world, "ev-3", "second", "probes-2", 1);
     let two = [same_source[0].clone(), says(&other, "p-export", Relation::Supports)];
     assert_eq!(under(two_sources(), &world, &two), Met);
@@ -174,29 +138,15 @@ fn the_system_resolves_references_itself() {
     shows!("CP-6.3-11"; by "sufficiency.evidence_on_record", "sufficiency.resolved");
     let mut world = World::new();
     let known = observed(&mut world, "ev-1", "probe", "probes", 1);
-    let dangling = says(
-        &observation("ev-9", "probe", "probes", 9),
-        "p-export",
-        Relation::Supports,
-    );
-    assert_eq!(
-        dangling.reference_status,
-        ReferenceStatus::Resolved,
-        "a participant's word"
-    );
-    assert_eq!(
-        resolve(&dangling, &world.view).reference_status,
-        ReferenceStatus::Unresolved
-    );
+    let dangling = says(&observation("ev-9", "probe", "probes", 9), "p-export", Relation::Supports);
+    assert_eq!(dangling.reference_status, ReferenceStatus::Resolved, "a participant's word");
+    assert_eq!(resolve(&dangling, &world.view).reference_status, ReferenceStatus::Unresolved);
     assert_eq!(under(lenient(), &world, &[dangling]), Insufficient);
     let doubted = EvidenceRelation {
         reference_status: ReferenceStatus::Unavailable,
         ..says(&known, "p-export", Relation::Supports)
     };
-    assert_eq!(
-        resolve(&doubted, &world.view).reference_status,
-        ReferenceStatus::Resolved
-    );
+    assert_eq!(resolve(&doubted, &world.view).reference_status, ReferenceStatus::Resolved);
     assert_eq!(under(lenient(), &world, &[doubted]), Met);
 }
 
@@ -207,15 +157,9 @@ fn a_relation_to_another_observation_than_the_record_holds_does_not_count() {
     let known = observed(&mut world, "ev-1", "probe", "probes", 1);
     let mut misstated = says(&known, "p-export", Relation::Supports);
     misstated.valid_at.observation_version = 2;
-    assert_eq!(
-        resolve(&misstated, &world.view).reference_status,
-        ReferenceStatus::DigestMismatch
-    );
+    assert_eq!(resolve(&misstated, &world.view).reference_status, ReferenceStatus::DigestMismatch);
     assert_eq!(under(lenient(), &world, &[misstated]), Insufficient);
-    assert_eq!(
-        under(lenient(), &world, &[says(&known, "p-export", Relation::Supports)]),
-        Met
-    );
+    assert_eq!(under(lenient(), &world, &[says(&known, "p-export", Relation::Supports)]), Met);
 }
 
 #[test]
@@ -236,15 +180,9 @@ fn evidence_whose_scope_is_not_told_to_apply_does_not_count() {
     shows!("CP-6.3-10"; by "sufficiency.applicable");
     let mut world = World::new();
     let evidence = observed(&mut world, "ev-1", "probe", "probes", 1);
-    let scoped = |scope_match| EvidenceRelation {
-        scope_match,
-        ..says(&evidence, "p-export", Relation::Supports)
-    };
+    let scoped = |scope_match| EvidenceRelation { scope_match, ..says(&evidence, "p-export", Relation::Supports) };
     assert_eq!(under(lenient(), &world, &[scoped(ScopeMatch::Unknown)]), Insufficient);
-    assert_eq!(
-        under(lenient(), &world, &[scoped(ScopeMatch::NotApplicable)]),
-        Unassessed
-    );
+    assert_eq!(under(lenient(), &world, &[scoped(ScopeMatch::NotApplicable)]), Unassessed);
     assert_eq!(under(lenient(), &world, &[scoped(ScopeMatch::Applicable)]), Met);
 }
 
@@ -284,10 +222,7 @@ fn an_unknown_target_version_counts_only_where_the_rule_says_so() {
     world.observe(evidence.clone());
     let relations = [says(&evidence, "p-export", Relation::Supports)];
     assert_eq!(under(lenient(), &world, &relations), Met);
-    assert_eq!(
-        under(with(|demands| demands.2 = false), &world, &relations),
-        Insufficient
-    );
+    assert_eq!(under(with(|demands| demands.2 = false), &world, &relations), Insufficient);
 }
 
 #[test]
@@ -296,14 +231,8 @@ fn only_the_required_kinds_of_observation_count() {
     let mut world = World::new();
     let evidence = observed(&mut world, "ev-1", "probe", "probes", 1);
     let relations = [says(&evidence, "p-export", Relation::Supports)];
-    assert_eq!(
-        under(with(|demands| demands.3 = vec!["probe"]), &world, &relations),
-        Met
-    );
-    assert_eq!(
-        under(with(|demands| demands.3 = vec!["audit"]), &world, &relations),
-        Insufficient
-    );
+    assert_eq!(under(with(|demands| demands.3 = vec!["probe"]), &world, &relations), Met);
+    assert_eq!(under(with(|demands| demands.3 = vec!["audit"]), &world, &relations), Insufficient);
 }
 
 proptest! {

@@ -53,9 +53,7 @@ fn many_ticks_and_restarts_past_a_deadline_give_one_escalation_to_its_owner() {
     let mut told = 0;
     for minutes in 8..40 {
         for due in due(&world.view, &at(minutes)) {
-            let Due::PacketOverdue(decision_id) = due else {
-                panic!("{due:?} is not due")
-            };
+            let Due::PacketOverdue(decision_id) = due else { panic!("{due:?} is not due") };
             let notice = packet_overdue(&world.view, &decision_id).expect("a notice");
             assert_eq!(notice.owner.as_ref().map(|owner| owner.as_str()), Some("owner"));
             world.tell(notice);
@@ -63,10 +61,7 @@ fn many_ticks_and_restarts_past_a_deadline_give_one_escalation_to_its_owner() {
         }
         if minutes % 5 == 0 {
             let mut restarted = View::default();
-            world
-                .entries
-                .iter()
-                .for_each(|entry| restarted.fold(entry, &minute(0)).expect("the log folds"));
+            world.entries.iter().for_each(|entry| restarted.fold(entry, &minute(0)).expect("the log folds"));
             world.view = restarted;
         }
     }
@@ -108,12 +103,7 @@ fn without_a_policy_that_was_accepted_the_gap_in_policy_is_told() {
     asks(&mut world, "pl-packet", 10);
     let accepted = packet_overdue(&world.view, &"decision-1".into()).expect("a notice");
     assert!(accepted.owner.is_some());
-    let mut withdrawn = policy(
-        "deadline",
-        PolicyBody::Deadline {
-            escalate_to: "owner".into(),
-        },
-    );
+    let mut withdrawn = policy("deadline", PolicyBody::Deadline { escalate_to: "owner".into() });
     withdrawn.version = 2;
     withdrawn.standing = Standing::Suspended;
     world.revise(Item::Policy(withdrawn));
@@ -134,15 +124,7 @@ fn an_overdue_packet_permits_and_closes_nothing() {
     world.tell(packet_overdue(&world.view, &"decision-1".into()).expect("a notice"));
     assert_eq!(world.view.state.root(), before);
     assert_eq!(world.view.state.items(ItemKind::Grant).count(), 0);
-    assert!(
-        world
-            .view
-            .state
-            .obligation(&"o-1".into())
-            .expect("accepted")
-            .status
-            .is_open()
-    );
+    assert!(world.view.state.obligation(&"o-1".into()).expect("accepted").status.is_open());
 }
 
 /// Folds an urgent commit's receipt that is to be reconciled by a minute of the day.
@@ -174,10 +156,7 @@ fn an_unreconciled_restriction_is_told_once_at_its_deadline_and_stays() {
 }
 
 fn armed(world: &mut World, trigger: Reentry) {
-    world.admit(
-        obligation(trigger.obligation_id.as_str(), std::slice::from_ref(&trigger)),
-        vec![trigger],
-    );
+    world.admit(obligation(trigger.obligation_id.as_str(), std::slice::from_ref(&trigger)), vec![trigger]);
 }
 
 #[test]
@@ -188,28 +167,19 @@ fn a_due_obligation_is_worked_without_an_event() {
     assert!(due(&world.view, &at(19)).is_empty());
     assert_eq!(next_deadline(&world.view, &minute(0)), Some(minute(20)));
     let found = due(&world.view, &at(20));
-    let [Due::TriggerFired(fired)] = found.as_slice() else {
-        panic!("{found:?}")
-    };
+    let [Due::TriggerFired(fired)] = found.as_slice() else { panic!("{found:?}") };
     assert_eq!(fired.obligation_id.as_str(), "o-1");
     world.take_up(fired.clone());
     assert!(world.view.eligible.contains_key(&ObligationId::from("o-1")));
     assert!(due(&world.view, &at(21)).is_empty(), "once");
-    assert_eq!(
-        next_deadline(&world.view, &minute(20)),
-        None,
-        "dormant, with nothing to poll"
-    );
+    assert_eq!(next_deadline(&world.view, &minute(20)), None, "dormant, with nothing to poll");
 }
 
 #[test]
 fn an_expired_trigger_is_replaced_in_one_commit() {
     shows!("CP-7.3-18", "CP-C11-18"; by "timers.policy_replaces");
     let mut world = World::new();
-    let expiring = Reentry {
-        expires_at: Some(minute(20)),
-        ..reentry("reentry-1", "o-1", at_minute(600))
-    };
+    let expiring = Reentry { expires_at: Some(minute(20)), ..reentry("reentry-1", "o-1", at_minute(600)) };
     armed(&mut world, expiring.clone());
     assert_eq!(due(&world.view, &at(20)), [Due::TriggerExpired("reentry-1".into())]);
     world.now = minute(20);
@@ -252,30 +222,12 @@ fn an_expired_trigger_without_a_replacement_leaves_an_owned_and_bounded_gap() {
         reentries: Vec::new(),
         trigger_gap: Some(gap),
     }]);
-    assert!(
-        world
-            .view
-            .state
-            .obligation(&"o-1".into())
-            .expect("accepted")
-            .status
-            .is_open(),
-        "expiry never closes"
-    );
+    assert!(world.view.state.obligation(&"o-1".into()).expect("accepted").status.is_open(), "expiry never closes");
     assert_eq!(next_deadline(&world.view, &minute(20)), Some(minute(30)));
     assert!(matches!(due(&world.view, &at(30)).as_slice(), [Due::GapReviewDue(_)]));
-    let zero = policy(
-        "replace",
-        PolicyBody::Expiry {
-            replace_for_ms: Some(0),
-            review_within_ms: 60_000,
-        },
-    );
+    let zero = policy("replace", PolicyBody::Expiry { replace_for_ms: Some(0), review_within_ms: 60_000 });
     let (next, gap) = replacement(
-        &Reentry {
-            expiry_policy_ref: "replace".into(),
-            ..expiring
-        },
+        &Reentry { expiry_policy_ref: "replace".into(), ..expiring },
         Some(&zero),
         &"owner".into(),
         &minute(20),
@@ -291,10 +243,7 @@ fn an_expired_trigger_without_a_replacement_leaves_an_owned_and_bounded_gap() {
 fn a_policy_that_was_not_accepted_replaces_nothing() {
     let expiring = reentry("reentry-1", "o-1", at_minute(600));
     for (policy_id, standing) in [("replace", Standing::Suspended), ("another", Standing::Current)] {
-        let body = PolicyBody::Expiry {
-            replace_for_ms: Some(60_000),
-            review_within_ms: 60_000,
-        };
+        let body = PolicyBody::Expiry { replace_for_ms: Some(60_000), review_within_ms: 60_000 };
         let mut offered = policy(policy_id, body);
         offered.standing = standing;
         let (next, gap) = replacement(&expiring, Some(&offered), &"owner".into(), &minute(20));
@@ -345,10 +294,7 @@ fn an_episode_reaches_its_bound_until_it_has_ended() {
         stops_at: minute(10),
     })));
     assert_eq!(next_deadline(&world.view, &minute(0)), Some(minute(10)));
-    assert_eq!(
-        due(&world.view, &at(10)),
-        [Due::EpisodeBoundReached("episode-1".into())]
-    );
+    assert_eq!(due(&world.view, &at(10)), [Due::EpisodeBoundReached("episode-1".into())]);
     world.fold(Entry::Activation(ActivationEntry::Ended(EpisodeEnded {
         episode_id: "episode-1".into(),
         obligation_id: "o-1".into(),
@@ -362,13 +308,7 @@ fn an_episode_reaches_its_bound_until_it_has_ended() {
 fn a_trigger_is_armed_again_with_its_cursor_moved_forward() {
     let mut world = World::new();
     let leaf = TypedPredicate::EvidenceAdded(added(0));
-    let trigger = reentry(
-        "reentry-1",
-        "o-1",
-        TypedPredicate::Any(Any {
-            items: vec![leaf, at_minute(3)],
-        }),
-    );
+    let trigger = reentry("reentry-1", "o-1", TypedPredicate::Any(Any { items: vec![leaf, at_minute(3)] }));
     world.observe(observation("ev-1", "probe", "probes", 1));
     world.observe(observation("ev-2", "probe", "probes", 2));
     let accepted = world.view.state.policy(&"rearm".into());
@@ -376,41 +316,18 @@ fn a_trigger_is_armed_again_with_its_cursor_moved_forward() {
     let expected = vec![TypedPredicate::EvidenceAdded(added(2)), at_minute(65)];
     assert_eq!(again.predicate, TypedPredicate::Any(Any { items: expected }));
     assert_ne!(again.reentry_id, trigger.reentry_id);
-    let consumed = Reentry {
-        refresh_policy_ref: "consume".into(),
-        ..trigger
-    };
-    assert_eq!(
-        rearmed(
-            &consumed,
-            world.view.state.policy(&"consume".into()),
-            &world.view,
-            &at(5)
-        ),
-        None
-    );
+    let consumed = Reentry { refresh_policy_ref: "consume".into(), ..trigger };
+    assert_eq!(rearmed(&consumed, world.view.state.policy(&"consume".into()), &world.view, &at(5)), None);
 }
 
 #[test]
 fn a_trigger_that_would_fire_again_on_nothing_new_is_consumed() {
     shows!("CP-C11-20"; by "timers.rearmed_fires_at_once");
     let world = World::new();
-    let accepted = policy(
-        "rearm",
-        PolicyBody::Refresh {
-            rearm: true,
-            after_ms: None,
-        },
-    );
+    let accepted = policy("rearm", PolicyBody::Refresh { rearm: true, after_ms: None });
     let trigger = reentry("reentry-1", "o-1", at_minute(3));
     assert_eq!(rearmed(&trigger, Some(&accepted), &world.view, &at(5)), None);
-    let later = policy(
-        "rearm",
-        PolicyBody::Refresh {
-            rearm: true,
-            after_ms: Some(60_000),
-        },
-    );
+    let later = policy("rearm", PolicyBody::Refresh { rearm: true, after_ms: Some(60_000) });
     let again = rearmed(&trigger, Some(&later), &world.view, &at(5)).expect("armed again");
     assert_eq!(again.predicate, at_minute(6));
 }
@@ -420,10 +337,7 @@ fn a_deadline_that_was_told_is_slept_through() {
     shows!("CP-7.1-07"; by "timers.still_to_come");
     let mut world = World::new();
     asks(&mut world, "pl-packet", 10);
-    let expiring = Reentry {
-        expires_at: Some(minute(40)),
-        ..reentry("reentry-1", "o-1", at_minute(30))
-    };
+    let expiring = Reentry { expires_at: Some(minute(40)), ..reentry("reentry-1", "o-1", at_minute(30)) };
     armed(&mut world, expiring);
     assert_eq!(next_deadline(&world.view, &minute(0)), Some(minute(10)));
     let key = packet_overdue(&world.view, &"decision-1".into()).expect("a notice").key;

@@ -51,10 +51,7 @@ fn payload(id: &str, parents: &[&str], body: impl Into<Body>) -> Arc<Payload> {
 }
 
 fn cited(id: &str, digest: Digest) -> ArtifactRef {
-    ArtifactRef {
-        id: ArtifactId::new(id),
-        digest,
-    }
+    ArtifactRef { id: ArtifactId::new(id), digest }
 }
 
 fn artifact(body: impl Into<ArtifactBody>) -> Entry {
@@ -62,10 +59,7 @@ fn artifact(body: impl Into<ArtifactBody>) -> Entry {
 }
 
 fn state(version: u64) -> StateRef {
-    StateRef {
-        version,
-        digest: Digest::of(format!("state {version}").as_bytes()),
-    }
+    StateRef { version, digest: Digest::of(format!("state {version}").as_bytes()) }
 }
 
 fn commit(version: u64, delta: Delta) -> Arc<Commit> {
@@ -112,11 +106,7 @@ fn adjudication(id: &str, phase: Phase, subject: (&str, Digest), disposition: Di
     Adjudication {
         adjudication_id: id.into(),
         phase,
-        subject: TypedRef {
-            id: subject.0.into(),
-            digest: subject.1,
-            r#type: phase.subject_type(),
-        },
+        subject: TypedRef { id: subject.0.into(), digest: subject.1, r#type: phase.subject_type() },
         evidence_snapshot: EvidenceSnapshot::of(Vec::new()).expect("a snapshot"),
         readback_refs: Vec::new(),
         governing_basis: state(1),
@@ -140,12 +130,8 @@ fn cause(event: Option<&str>, match_receipt: Option<ArtifactRef>) -> Cause {
 }
 
 fn begun(causes: Vec<Cause>) -> (Stage, Entry) {
-    let began = Activation {
-        episode_id: "episode-1".into(),
-        obligation_id: "o-1".into(),
-        causes,
-        stops_at: minute(60),
-    };
+    let began =
+        Activation { episode_id: "episode-1".into(), obligation_id: "o-1".into(), causes, stops_at: minute(60) };
     (Stage::Activation, Entry::Activation(ActivationEntry::Began(began)))
 }
 
@@ -161,44 +147,22 @@ fn matched() -> Log {
     };
     let digest = digest_of(&receipt).expect("a digest");
     let taken = begun(vec![cause(Some("event-1"), Some(cited("match-1", digest)))]);
-    vec![
-        (Stage::Event, Entry::Payload(event)),
-        (Stage::Match, artifact(receipt)),
-        taken,
-    ]
+    vec![(Stage::Event, Entry::Payload(event)), (Stage::Match, artifact(receipt)), taken]
 }
 
 /// A trigger that fired stands in for event and match.
 fn triggered() -> Log {
-    let cause = Cause {
-        reentry_id: Some("reentry-1".into()),
-        activation_key: Some(Digest::of(b"key")),
-        ..cause(None, None)
-    };
-    let fired = Fired {
-        obligation_id: "o-1".into(),
-        cause: cause.clone(),
-    };
-    vec![
-        (Stage::Trigger, Entry::Activation(ActivationEntry::Fired(fired))),
-        begun(vec![cause]),
-    ]
+    let cause =
+        Cause { reentry_id: Some("reentry-1".into()), activation_key: Some(Digest::of(b"key")), ..cause(None, None) };
+    let fired = Fired { obligation_id: "o-1".into(), cause: cause.clone() };
+    vec![(Stage::Trigger, Entry::Activation(ActivationEntry::Fired(fired))), begun(vec![cause])]
 }
 
 fn worked(mut log: Log) -> Log {
-    let work = Work {
-        work_id: "work-1".into(),
-        ..Work::example(Extent::Minimal)
-    };
-    let result = WorkResult {
-        work_id: "work-1".into(),
-        ..WorkResult::example(Extent::Minimal)
-    };
+    let work = Work { work_id: "work-1".into(), ..Work::example(Extent::Minimal) };
+    let result = WorkResult { work_id: "work-1".into(), ..WorkResult::example(Extent::Minimal) };
     log.push((Stage::Work, Entry::Payload(payload("pl-work", &["pl-event"], work))));
-    log.push((
-        Stage::Result,
-        Entry::Payload(payload("pl-result", &["pl-work"], result)),
-    ));
+    log.push((Stage::Result, Entry::Payload(payload("pl-result", &["pl-work"], result))));
     log
 }
 
@@ -212,12 +176,8 @@ fn acted(mut log: Log, basis: u64) -> Log {
     };
     action.logical_digest = action.compute_logical_digest().expect("a digest");
     let proposed = payload("pl-action", &["pl-result"], action.clone());
-    let mut before = adjudication(
-        "pre-1",
-        Phase::PreAction,
-        ("action-1", action.logical_digest),
-        Disposition::Justified,
-    );
+    let mut before =
+        adjudication("pre-1", Phase::PreAction, ("action-1", action.logical_digest), Disposition::Justified);
     before.governing_basis = state(basis);
     let before = payload("pl-pre", &["pl-action"], before);
     let intent = Intent {
@@ -244,44 +204,27 @@ fn acted(mut log: Log, basis: u64) -> Log {
         ..Readback::example(Extent::Minimal)
     });
     let readback = payload("pl-readback", &["pl-action"], evidence);
-    let mut after = adjudication(
-        "post-1",
-        Phase::PostOutcome,
-        ("ev-1", readback.content_digest()),
-        Disposition::Established,
-    );
+    let mut after =
+        adjudication("post-1", Phase::PostOutcome, ("ev-1", readback.content_digest()), Disposition::Established);
     after.readback_refs = vec![cited("ev-1", readback.content_digest())];
     log.push((Stage::Action, Entry::Payload(proposed)));
     log.push((Stage::PreAction, Entry::Payload(before)));
     log.push((Stage::Dispatch, Entry::Intent(Arc::new(intent))));
     log.push((Stage::Readback, Entry::Payload(readback)));
-    log.push((
-        Stage::PostOutcome,
-        Entry::Payload(payload("pl-post", &["pl-readback"], after)),
-    ));
+    log.push((Stage::PostOutcome, Entry::Payload(payload("pl-post", &["pl-readback"], after))));
     log
 }
 
 fn assessed() -> Change {
-    let condition = Condition {
-        assessment_status: AssessmentStatus::Met,
-        ..Condition::example(Extent::Minimal)
-    };
-    Change::SetConditions {
-        obligation_id: "o-1".into(),
-        conditions: vec![condition],
-    }
+    let condition = Condition { assessment_status: AssessmentStatus::Met, ..Condition::example(Extent::Minimal) };
+    Change::SetConditions { obligation_id: "o-1".into(), conditions: vec![condition] }
 }
 
 /// A delta that follows from `parent`, endorsed and committed as version 2.
 fn committed(mut log: Log, parent: &str) -> Log {
     let delta = delta("delta-1", vec![assessed()]);
-    let endorsement = adjudication(
-        "endorsed-1",
-        Phase::SemanticCommit,
-        ("delta-1", delta.proposal_digest),
-        Disposition::Endorsed,
-    );
+    let endorsement =
+        adjudication("endorsed-1", Phase::SemanticCommit, ("delta-1", delta.proposal_digest), Disposition::Endorsed);
     let endorsement = payload("pl-endorsed", &["pl-delta"], endorsement);
     let commit = commit(2, delta.clone());
     let receipt = receipt_of(&commit, vec![payload_ref(&endorsement)]);
@@ -330,28 +273,16 @@ fn the_ordinary_order_is_accepted_and_told_predecessors_first() {
         Stage::Receipt,
     ];
     assert_eq!(stages(&trace), expected);
-    assert!(
-        trace
-            .steps
-            .iter()
-            .all(|step| !step.id.is_empty() && !step.to_string().contains('\n'))
-    );
+    assert!(trace.steps.iter().all(|step| !step.id.is_empty() && !step.to_string().contains('\n')));
 }
 
 #[test]
 fn each_single_omission_is_a_gap_that_names_its_stage() {
     let log = ordinary();
     for (index, (stage, _)) in log.iter().enumerate() {
-        let gap = gap_of(
-            check_ordinary(&chain(&without(&log, index)), 2),
-            &format!("a trace without {stage}"),
-        );
+        let gap = gap_of(check_ordinary(&chain(&without(&log, index)), 2), &format!("a trace without {stage}"));
         assert_eq!((gap.missing, &gap.fault), (*stage, &Fault::Missing), "{gap}");
-        assert_eq!(
-            gap.cited_by.is_none(),
-            *stage == Stage::Receipt,
-            "all but the first are cited by something"
-        );
+        assert_eq!(gap.cited_by.is_none(), *stage == Stage::Receipt, "all but the first are cited by something");
     }
 }
 
@@ -363,15 +294,8 @@ fn each_adjacent_swap_is_rejected() {
         let mut swapped = log.clone();
         swapped.swap(index - 1, index);
         let (earlier, later) = (log[index - 1].0, log[index].0);
-        let gap = gap_of(
-            check_ordinary(&chain(&swapped), 2),
-            &format!("{later} before {earlier}"),
-        );
-        assert_eq!(
-            (gap.missing, gap.fault),
-            (earlier, Fault::OutOfOrder),
-            "{later} before {earlier}"
-        );
+        let gap = gap_of(check_ordinary(&chain(&swapped), 2), &format!("{later} before {earlier}"));
+        assert_eq!((gap.missing, gap.fault), (earlier, Fault::OutOfOrder), "{later} before {earlier}");
     }
 }
 
@@ -404,10 +328,7 @@ fn a_due_trigger_stands_in_for_event_and_match() {
     let trace = check_ordinary(&chain(&log), 2).expect("the trace holds");
     assert_eq!(stages(&trace)[..2], [Stage::Trigger, Stage::Activation]);
     for (index, (stage, _)) in log.iter().enumerate() {
-        let gap = gap_of(
-            check_ordinary(&chain(&without(&log, index)), 2),
-            &format!("a trace without {stage}"),
-        );
+        let gap = gap_of(check_ordinary(&chain(&without(&log, index)), 2), &format!("a trace without {stage}"));
         assert_eq!(gap.missing, *stage, "{gap}");
     }
 }
@@ -423,10 +344,8 @@ fn the_action_block_is_there_as_a_whole_or_not_at_all() {
         assert_eq!(gap.missing, Stage::PostOutcome, "{gap}");
     }
     for (index, (stage, _)) in without_action.iter().enumerate() {
-        let gap = gap_of(
-            check_ordinary(&chain(&without(&without_action, index)), 2),
-            &format!("a trace without {stage}"),
-        );
+        let gap =
+            gap_of(check_ordinary(&chain(&without(&without_action, index)), 2), &format!("a trace without {stage}"));
         assert_eq!(gap.missing, *stage, "{gap}");
     }
 }
@@ -445,10 +364,7 @@ fn work_follows_from_what_made_its_obligation_due() {
     let digest = digest_of(&other).expect("a digest");
     log[1].1 = artifact(other);
     log[2] = begun(vec![cause(Some("event-1"), Some(cited("match-1", digest)))]);
-    assert_eq!(
-        gap_of(check_ordinary(&chain(&log), 2), "another obligation's match").missing,
-        Stage::Match
-    );
+    assert_eq!(gap_of(check_ordinary(&chain(&log), 2), "another obligation's match").missing, Stage::Match);
     assert!(check_ordinary(&chain(&ordinary()), 2).is_ok());
 }
 
@@ -457,18 +373,13 @@ fn an_episode_without_a_cause_makes_no_work_due() {
     shows!("CP-C15-02"; by "trace.activation_has_cause");
     let mut log = ordinary();
     log[2] = begun(Vec::new());
-    assert_eq!(
-        gap_of(check_ordinary(&chain(&log), 2), "an episode without a cause").missing,
-        Stage::Match
-    );
+    assert_eq!(gap_of(check_ordinary(&chain(&log), 2), "an episode without a cause").missing, Stage::Match);
     assert!(check_ordinary(&chain(&ordinary()), 2).is_ok());
 }
 
 fn payload_of(log: &Log, stage: Stage) -> Arc<Payload> {
     let entry = log.iter().find(|(of, _)| *of == stage).map(|(_, entry)| entry);
-    let Some(Entry::Payload(payload)) = entry else {
-        panic!("{stage} is no payload")
-    };
+    let Some(Entry::Payload(payload)) = entry else { panic!("{stage} is no payload") };
     payload.clone()
 }
 
@@ -479,30 +390,15 @@ fn dispatch_follows_an_assessment_that_justifies_this_very_action() {
     let log = worked(matched());
     let mut log = acted(log, 1);
     let action = payload_of(&log, Stage::Action);
-    let Body::Action(body) = action.body() else {
-        panic!("an action")
-    };
-    let deferred = adjudication(
-        "pre-1",
-        Phase::PreAction,
-        ("action-1", body.logical_digest),
-        Disposition::Deferred,
-    );
+    let Body::Action(body) = action.body() else { panic!("an action") };
+    let deferred = adjudication("pre-1", Phase::PreAction, ("action-1", body.logical_digest), Disposition::Deferred);
     let deferred = payload("pl-pre", &["pl-action"], deferred);
-    let Entry::Intent(intent) = &log[7].1 else {
-        panic!("an intent")
-    };
-    let intent = Intent {
-        adjudication_ref: payload_ref(&deferred),
-        ..(**intent).clone()
-    };
+    let Entry::Intent(intent) = &log[7].1 else { panic!("an intent") };
+    let intent = Intent { adjudication_ref: payload_ref(&deferred), ..(**intent).clone() };
     log[6].1 = Entry::Payload(deferred);
     log[7].1 = Entry::Intent(Arc::new(intent));
     let log = committed(log, "pl-post");
-    assert_eq!(
-        gap_of(check_ordinary(&chain(&log), 2), "a deferred assessment").missing,
-        Stage::PreAction
-    );
+    assert_eq!(gap_of(check_ordinary(&chain(&log), 2), "a deferred assessment").missing, Stage::PreAction);
 }
 
 #[test]
@@ -511,19 +407,12 @@ fn a_judgment_of_the_outcome_is_about_its_own_readback() {
     assert!(check_ordinary(&chain(&ordinary()), 2).is_ok());
     let mut log = acted(worked(matched()), 1);
     let readback = payload_of(&log, Stage::Readback);
-    let mut post = adjudication(
-        "post-1",
-        Phase::PostOutcome,
-        ("ev-9", Digest::of(b"another")),
-        Disposition::Established,
-    );
+    let mut post =
+        adjudication("post-1", Phase::PostOutcome, ("ev-9", Digest::of(b"another")), Disposition::Established);
     post.readback_refs = vec![cited("ev-1", readback.content_digest())];
     log[9].1 = Entry::Payload(payload("pl-post", &["pl-readback"], post));
     let log = committed(log, "pl-post");
-    assert_eq!(
-        gap_of(check_ordinary(&chain(&log), 2), "a judgment of something else").missing,
-        Stage::Readback
-    );
+    assert_eq!(gap_of(check_ordinary(&chain(&log), 2), "a judgment of something else").missing, Stage::Readback);
 }
 
 #[test]
@@ -534,10 +423,7 @@ fn the_endorsement_is_of_the_delta_that_was_committed() {
     let mut changed = log.clone();
     let other = delta("delta-1", vec![assessed(), assessed()]);
     changed[10].1 = Entry::Payload(payload("pl-delta", &["pl-post"], other));
-    assert_eq!(
-        gap_of(check_ordinary(&chain(&changed), 2), "another delta of that id").missing,
-        Stage::Delta
-    );
+    assert_eq!(gap_of(check_ordinary(&chain(&changed), 2), "another delta of that id").missing, Stage::Delta);
 }
 
 #[test]
@@ -553,15 +439,10 @@ fn a_receipt_without_an_endorsement_of_its_proposal_closes_nothing() {
         Disposition::Endorsed,
     );
     let rejected = payload("pl-endorsed", &["pl-delta"], rejected);
-    let Entry::Commit(commit) = &log[12].1 else {
-        panic!("a commit")
-    };
+    let Entry::Commit(commit) = &log[12].1 else { panic!("a commit") };
     unsupported[11].1 = Entry::Payload(rejected.clone());
     unsupported[13].1 = artifact(receipt_of(commit, vec![payload_ref(&rejected)]));
-    assert_eq!(
-        gap_of(check_ordinary(&chain(&unsupported), 2), "an unendorsed receipt").missing,
-        Stage::Endorsement
-    );
+    assert_eq!(gap_of(check_ordinary(&chain(&unsupported), 2), "an unendorsed receipt").missing, Stage::Endorsement);
 }
 
 #[test]
@@ -569,17 +450,10 @@ fn knowledge_without_work_behind_it_is_not_committed() {
     shows!("CP-C15-11"; by "trace.delta_unfounded");
     assert!(check_ordinary(&chain(&ordinary()), 2).is_ok());
     let mut log = ordinary();
-    let Entry::Payload(delta) = &log[10].1 else {
-        panic!("a delta")
-    };
-    let Body::Delta(body) = delta.body() else {
-        panic!("a delta")
-    };
+    let Entry::Payload(delta) = &log[10].1 else { panic!("a delta") };
+    let Body::Delta(body) = delta.body() else { panic!("a delta") };
     log[10].1 = Entry::Payload(payload("pl-delta", &[], (**body).clone()));
-    assert_eq!(
-        gap_of(check_ordinary(&chain(&log), 2), "a delta from nowhere").missing,
-        Stage::Work
-    );
+    assert_eq!(gap_of(check_ordinary(&chain(&log), 2), "a delta from nowhere").missing, Stage::Work);
 }
 
 #[test]
@@ -606,30 +480,19 @@ fn a_delta_is_checked_before_it_is_committed() {
         admitted_at: minute(6),
     };
     let before: Log = log[..12].to_vec();
-    let view = View {
-        chain: chain(&before),
-        ..View::default()
-    };
+    let view = View { chain: chain(&before), ..View::default() };
     assert!(check_delta(&view, &delta, &endorsement).is_ok());
     for (index, (stage, _)) in before.iter().enumerate() {
-        let view = View {
-            chain: chain(&without(&before, index)),
-            ..View::default()
-        };
-        let gap = gap_of(
-            check_delta(&view, &delta, &endorsement),
-            &format!("a delta without {stage}"),
-        );
+        let view = View { chain: chain(&without(&before, index)), ..View::default() };
+        let gap = gap_of(check_delta(&view, &delta, &endorsement), &format!("a delta without {stage}"));
         assert_eq!(gap.missing, *stage, "{gap}");
     }
 }
 
 /// An urgent restriction, reviewed at a minute of the day, due at minute 30.
 fn urgent(reviewed_at: i64) -> Log {
-    let statement = RestrictionStatement {
-        statement_id: "statement-1".into(),
-        ..RestrictionStatement::example(Extent::Full)
-    };
+    let statement =
+        RestrictionStatement { statement_id: "statement-1".into(), ..RestrictionStatement::example(Extent::Full) };
     let auth = AuthRecord {
         subject_id: "statement-1".into(),
         scope: SigningScope::RestrictionStatement,
@@ -645,9 +508,7 @@ fn urgent(reviewed_at: i64) -> Log {
     let commit = commit(2, delta.sealed().expect("a delta"));
     let mut receipt = receipt_of(&commit, Vec::new());
     receipt.admission_path = AdmissionPath::UrgentRestrictive;
-    let mut details = CommitReceipt::example(Extent::Full)
-        .urgent_details
-        .expect("urgent details");
+    let mut details = CommitReceipt::example(Extent::Full).urgent_details.expect("urgent details");
     details.issuer_auth_ref = cited("auth-statement-1", digest_of(&auth).expect("a digest"));
     details.reconciliation_due_at = minute(30);
     details.reconciliation_obligation_id = "o-reconcile".into();
@@ -721,28 +582,16 @@ fn the_urgent_order_is_accepted_and_each_omission_is_a_gap() {
     shows!("CP-C15-07"; by "trace.cited_stands_before");
     let log = urgent(20);
     let trace = check_urgent(&chain(&log), 2).expect("the trace holds");
-    let expected = [
-        Stage::Restriction,
-        Stage::Delta,
-        Stage::Receipt,
-        Stage::Refusal,
-        Stage::Reconciliation,
-        Stage::Correction,
-    ];
+    let expected =
+        [Stage::Restriction, Stage::Delta, Stage::Receipt, Stage::Refusal, Stage::Reconciliation, Stage::Correction];
     assert_eq!(stages(&trace), expected);
     for (index, (stage, _)) in log.iter().enumerate() {
-        let gap = gap_of(
-            check_urgent(&chain(&without(&log, index)), 2),
-            &format!("an urgent trace without {stage}"),
-        );
+        let gap = gap_of(check_urgent(&chain(&without(&log, index)), 2), &format!("an urgent trace without {stage}"));
         assert_eq!(gap.missing, *stage, "{gap}");
     }
     let mut late_statement = log.clone();
     late_statement.swap(1, 2);
-    assert_eq!(
-        gap_of(check_urgent(&chain(&late_statement), 2), "a later statement").fault,
-        Fault::OutOfOrder
-    );
+    assert_eq!(gap_of(check_urgent(&chain(&late_statement), 2), "a later statement").fault, Fault::OutOfOrder);
 }
 
 #[test]
@@ -752,10 +601,7 @@ fn a_refusal_counts_from_the_restriction_on() {
     assert!(check_urgent(&chain(&log), 2).is_ok());
     let mut early = log.clone();
     early.swap(3, 4);
-    assert_eq!(
-        gap_of(check_urgent(&chain(&early), 2), "an earlier refusal").missing,
-        Stage::Refusal
-    );
+    assert_eq!(gap_of(check_urgent(&chain(&early), 2), "an earlier refusal").missing, Stage::Refusal);
 }
 
 #[test]
@@ -764,11 +610,7 @@ fn a_late_review_holds_is_said_to_be_late_and_keeps_its_missed_deadline() {
     let late = urgent(40);
     let trace = check_urgent(&chain(&late), 2).expect("a late review is accepted");
     assert!(stages(&trace).contains(&Stage::Overdue));
-    let review = trace
-        .steps
-        .iter()
-        .find(|step| step.stage == Stage::Reconciliation)
-        .expect("a review");
+    let review = trace.steps.iter().find(|step| step.stage == Stage::Reconciliation).expect("a review");
     assert!(review.text.contains("late"), "{review}");
     let unrecorded = without(&late, 5);
     assert_eq!(
@@ -783,21 +625,11 @@ fn a_late_review_holds_is_said_to_be_late_and_keeps_its_missed_deadline() {
 fn an_unresolved_review_leaves_the_duty_standing() {
     shows!("CP-C15-07"; by "trace.review_discharges");
     let mut log = urgent(20);
-    let Entry::Artifact(review) = &log[5].1 else {
-        panic!("a review")
-    };
-    let ArtifactBody::ReconciliationReceipt(review) = &**review else {
-        panic!("a review")
-    };
-    let unresolved = ReconciliationReceipt {
-        disposition: ReconciliationDisposition::Unresolved,
-        ..(**review).clone()
-    };
+    let Entry::Artifact(review) = &log[5].1 else { panic!("a review") };
+    let ArtifactBody::ReconciliationReceipt(review) = &**review else { panic!("a review") };
+    let unresolved = ReconciliationReceipt { disposition: ReconciliationDisposition::Unresolved, ..(**review).clone() };
     log[5].1 = artifact(unresolved);
-    assert_eq!(
-        gap_of(check_urgent(&chain(&log), 2), "an unresolved review").missing,
-        Stage::Reconciliation
-    );
+    assert_eq!(gap_of(check_urgent(&chain(&log), 2), "an unresolved review").missing, Stage::Reconciliation);
 }
 
 #[test]
@@ -815,30 +647,16 @@ fn a_confirmation_settles_the_duty_by_an_ordinary_commit_after_the_review() {
     let mut early = confirmed.clone();
     let correction = early.remove(7);
     early.insert(5, correction);
-    assert_eq!(
-        gap_of(check_urgent(&chain(&early), 2), "a correction before the review").missing,
-        Stage::Correction
-    );
+    assert_eq!(gap_of(check_urgent(&chain(&early), 2), "a correction before the review").missing, Stage::Correction);
 }
 
 /// What was left open, the packet, the decision, the grant, and the action under it, assessed on this version's state.
 fn judged(basis: u64) -> Log {
-    let open = Unresolved {
-        subject: "p-export".into(),
-        need: Need::Authority,
-        text: "may it be done?".into(),
-    };
-    let mut assessment = adjudication(
-        "open-1",
-        Phase::PreAction,
-        ("action-0", Digest::of(b"action")),
-        Disposition::Deferred,
-    );
+    let open = Unresolved { subject: "p-export".into(), need: Need::Authority, text: "may it be done?".into() };
+    let mut assessment =
+        adjudication("open-1", Phase::PreAction, ("action-0", Digest::of(b"action")), Disposition::Deferred);
     assessment.unresolved = vec![open];
-    let packet = Briefcase {
-        decision_id: "decision-1".into(),
-        ..Briefcase::example(Extent::Minimal)
-    };
+    let packet = Briefcase { decision_id: "decision-1".into(), ..Briefcase::example(Extent::Minimal) };
     let packet = payload("pl-packet", &["pl-open"], packet);
     let decision = UserDecision {
         decision_id: "answer-1".into(),
@@ -846,16 +664,8 @@ fn judged(basis: u64) -> Log {
         decision_type: DecisionType::ScopedAuthorization,
         ..UserDecision::example(Extent::Minimal)
     };
-    let grant = Grant {
-        grant_id: "grant-1".into(),
-        ..Grant::example(Extent::Minimal)
-    };
-    let mut granting = delta(
-        "granting-1",
-        vec![Change::Add {
-            item: Box::new(Item::Grant(grant)),
-        }],
-    );
+    let grant = Grant { grant_id: "grant-1".into(), ..Grant::example(Extent::Minimal) };
+    let mut granting = delta("granting-1", vec![Change::Add { item: Box::new(Item::Grant(grant)) }]);
     granting.required_authority_refs = vec![AuthorityRef {
         kind: AuthorityKind::UserDecision,
         reference: cited("answer-1", digest_of(&decision).expect("a digest")),
@@ -864,10 +674,7 @@ fn judged(basis: u64) -> Log {
         (Stage::Assessment, Entry::Payload(payload("pl-open", &[], assessment))),
         (Stage::Bench, Entry::Payload(packet)),
         (Stage::Decision, artifact(decision)),
-        (
-            Stage::Grant,
-            Entry::Commit(commit(2, granting.sealed().expect("a delta"))),
-        ),
+        (Stage::Grant, Entry::Commit(commit(2, granting.sealed().expect("a delta")))),
     ];
     log.extend(acted(worked(matched()), basis));
     log
@@ -888,20 +695,9 @@ fn the_judgment_order_is_accepted_and_each_omission_is_a_gap() {
         Stage::Readback,
     ];
     assert_eq!(stages(&trace), expected);
-    for (index, (stage, _)) in log
-        .iter()
-        .enumerate()
-        .filter(|(_, (stage, _))| *stage != Stage::PostOutcome)
-    {
-        let gap = gap_of(
-            check_judgment(&chain(&without(&log, index)), &"attempt-1".into()),
-            &format!("no {stage}"),
-        );
-        let expected = if *stage == Stage::PreAction {
-            Stage::Reassessment
-        } else {
-            *stage
-        };
+    for (index, (stage, _)) in log.iter().enumerate().filter(|(_, (stage, _))| *stage != Stage::PostOutcome) {
+        let gap = gap_of(check_judgment(&chain(&without(&log, index)), &"attempt-1".into()), &format!("no {stage}"));
+        let expected = if *stage == Stage::PreAction { Stage::Reassessment } else { *stage };
         assert_eq!(gap.missing, expected, "{gap}");
     }
     for index in 1..4 {
@@ -916,25 +712,16 @@ fn the_judgment_order_is_accepted_and_each_omission_is_a_gap() {
 fn an_assessment_from_before_the_grant_does_not_count() {
     shows!("CP-C15-10"; by "trace.assessed_after_grant");
     assert!(check_judgment(&chain(&judged(2)), &"attempt-1".into()).is_ok());
-    let stale = gap_of(
-        check_judgment(&chain(&judged(1)), &"attempt-1".into()),
-        "a basis before the grant",
-    );
+    let stale = gap_of(check_judgment(&chain(&judged(1)), &"attempt-1".into()), "a basis before the grant");
     assert_eq!(stale.missing, Stage::Reassessment);
     let mut early = judged(2);
     let grant = early.remove(3);
     early.insert(9, grant);
     assert_eq!(early[8].0, Stage::Action);
-    assert!(
-        check_judgment(&chain(&early), &"attempt-1".into()).is_ok(),
-        "granted right before the assessment"
-    );
+    assert!(check_judgment(&chain(&early), &"attempt-1".into()).is_ok(), "granted right before the assessment");
     early.swap(9, 10);
     assert_eq!(early[9].0, Stage::PreAction);
-    let stale = gap_of(
-        check_judgment(&chain(&early), &"attempt-1".into()),
-        "an assessment before the grant",
-    );
+    let stale = gap_of(check_judgment(&chain(&early), &"attempt-1".into()), "an assessment before the grant");
     assert_eq!(stale.missing, Stage::Reassessment);
 }
 
@@ -943,31 +730,16 @@ fn only_a_scoped_authorization_leads_to_a_grant() {
     shows!("CP-C15-09"; by "trace.decision_authorizes");
     let mut log = judged(2);
     assert!(check_judgment(&chain(&log), &"attempt-1".into()).is_ok());
-    let Entry::Artifact(decision) = &log[2].1 else {
-        panic!("a decision")
-    };
-    let ArtifactBody::UserDecision(decision) = &**decision else {
-        panic!("a decision")
-    };
-    let preference = UserDecision {
-        decision_type: DecisionType::Preference,
-        ..(**decision).clone()
-    };
-    let Entry::Commit(commit) = &log[3].1 else {
-        panic!("a commit")
-    };
+    let Entry::Artifact(decision) = &log[2].1 else { panic!("a decision") };
+    let ArtifactBody::UserDecision(decision) = &**decision else { panic!("a decision") };
+    let preference = UserDecision { decision_type: DecisionType::Preference, ..(**decision).clone() };
+    let Entry::Commit(commit) = &log[3].1 else { panic!("a commit") };
     let mut delta = commit.delta.clone();
     delta.required_authority_refs[0].reference.digest = digest_of(&preference).expect("a digest");
-    let commit = Commit {
-        delta,
-        ..(**commit).clone()
-    };
+    let commit = Commit { delta, ..(**commit).clone() };
     log[2].1 = artifact(preference);
     log[3].1 = Entry::Commit(Arc::new(commit));
-    assert_eq!(
-        gap_of(check_judgment(&chain(&log), &"attempt-1".into()), "a preference").missing,
-        Stage::Decision
-    );
+    assert_eq!(gap_of(check_judgment(&chain(&log), &"attempt-1".into()), "a preference").missing, Stage::Decision);
 }
 
 #[test]
@@ -995,12 +767,8 @@ fn what_a_citation_names_is_what_stands_there() {
     assert_eq!(gap(&event, "another event of that id").missing, Stage::Event);
 
     let readback = changed(ordinary(), 8, |entry| {
-        let Entry::Payload(payload) = entry else {
-            panic!("a readback")
-        };
-        let Body::Evidence(body) = payload.body() else {
-            panic!("a readback")
-        };
+        let Entry::Payload(payload) = entry else { panic!("a readback") };
+        let Body::Evidence(body) = payload.body() else { panic!("a readback") };
         let mut body = (**body).clone();
         body.observed_at = minute(50);
         Entry::Payload(self::payload("pl-readback", &["pl-action"], body))
@@ -1008,63 +776,36 @@ fn what_a_citation_names_is_what_stands_there() {
     assert_eq!(gap(&readback, "another readback of that id").missing, Stage::Readback);
 
     let receipt = changed(ordinary(), 12, |entry| {
-        let Entry::Commit(commit) = entry else {
-            panic!("a commit")
-        };
-        Entry::Commit(Arc::new(Commit {
-            after: state(9),
-            ..(**commit).clone()
-        }))
+        let Entry::Commit(commit) = entry else { panic!("a commit") };
+        Entry::Commit(Arc::new(Commit { after: state(9), ..(**commit).clone() }))
     });
-    assert_eq!(
-        gap(&receipt, "the receipt of another transition").missing,
-        Stage::Commit
-    );
+    assert_eq!(gap(&receipt, "the receipt of another transition").missing, Stage::Commit);
 }
 
 #[test]
 fn an_action_follows_from_a_result_and_is_dispatched_as_it_was_proposed() {
     let log = ordinary();
-    let Entry::Intent(intent) = &log[7].1 else {
-        panic!("an intent")
-    };
+    let Entry::Intent(intent) = &log[7].1 else { panic!("an intent") };
     let result = payload_of(&log, Stage::Result);
-    let other = Intent {
-        action_ref: payload_ref(&result),
-        ..(**intent).clone()
-    };
+    let other = Intent { action_ref: payload_ref(&result), ..(**intent).clone() };
     let mistaken = changed(log.clone(), 7, |_| Entry::Intent(Arc::new(other)));
-    assert_eq!(
-        gap_of(check_ordinary(&chain(&mistaken), 2), "an intent of no action").missing,
-        Stage::Action
-    );
+    assert_eq!(gap_of(check_ordinary(&chain(&mistaken), 2), "an intent of no action").missing, Stage::Action);
 
     let mut orphaned = payload_of(&log, Stage::Action).envelope().clone();
     orphaned.parents = Vec::new();
     let orphaned = Arc::new(Payload::seal(orphaned).expect("a payload"));
-    let own = Intent {
-        action_ref: payload_ref(&orphaned),
-        ..(**intent).clone()
-    };
+    let own = Intent { action_ref: payload_ref(&orphaned), ..(**intent).clone() };
     let log = changed(log, 5, |_| Entry::Payload(orphaned));
     let log = changed(log, 7, |_| Entry::Intent(Arc::new(own)));
-    assert_eq!(
-        gap_of(check_ordinary(&chain(&log), 2), "an action from nowhere").missing,
-        Stage::Result
-    );
+    assert_eq!(gap_of(check_ordinary(&chain(&log), 2), "an action from nowhere").missing, Stage::Result);
 }
 
 #[test]
 fn work_is_on_the_obligation_that_its_episode_took_up() {
     let mut envelope = payload_of(&ordinary(), Stage::Work).envelope().clone();
     envelope.obligation_ids = vec!["o-2".into()];
-    let log = changed(ordinary(), 3, |_| {
-        Entry::Payload(Arc::new(Payload::seal(envelope).expect("a payload")))
-    });
-    assert_eq!(
-        gap_of(check_ordinary(&chain(&log), 2), "work on another obligation").missing,
-        Stage::Activation
-    );
+    let log = changed(ordinary(), 3, |_| Entry::Payload(Arc::new(Payload::seal(envelope).expect("a payload"))));
+    assert_eq!(gap_of(check_ordinary(&chain(&log), 2), "work on another obligation").missing, Stage::Activation);
 }
 
 #[test]
@@ -1093,63 +834,37 @@ fn the_users_answer_makes_its_obligation_due() {
     let trace = check_ordinary(&chain(&log), 2).expect("the trace holds");
     assert_eq!(stages(&trace)[..3], [Stage::Bench, Stage::Decision, Stage::Activation]);
     for index in 0..2 {
-        assert_eq!(
-            gap_of(check_ordinary(&chain(&without(&log, index)), 2), "an omission").missing,
-            log[index].0
-        );
+        assert_eq!(gap_of(check_ordinary(&chain(&without(&log, index)), 2), "an omission").missing, log[index].0);
     }
-    assert_eq!(
-        gap_of(check_ordinary(&chain(&asked("o-2")), 2), "another obligation's answer").missing,
-        Stage::Bench
-    );
+    assert_eq!(gap_of(check_ordinary(&chain(&asked("o-2")), 2), "another obligation's answer").missing, Stage::Bench);
 }
 
 #[test]
 fn a_grant_of_no_decision_and_a_packet_of_nothing_open_are_gaps() {
     let gap = |log: &Log, what: &str| gap_of(check_judgment(&chain(log), &"attempt-1".into()), what);
     let ungranted = changed(judged(2), 3, |entry| {
-        let Entry::Commit(commit) = entry else {
-            panic!("a commit")
-        };
+        let Entry::Commit(commit) = entry else { panic!("a commit") };
         let mut commit = (**commit).clone();
         commit.delta.required_authority_refs.clear();
         Entry::Commit(Arc::new(commit))
     });
     assert_eq!(gap(&ungranted, "a grant of nobody").missing, Stage::Decision);
     let settled = changed(judged(2), 0, |_| {
-        let settled = adjudication(
-            "open-1",
-            Phase::PreAction,
-            ("action-0", Digest::of(b"action")),
-            Disposition::Justified,
-        );
+        let settled =
+            adjudication("open-1", Phase::PreAction, ("action-0", Digest::of(b"action")), Disposition::Justified);
         Entry::Payload(payload("pl-open", &[], settled))
     });
-    assert_eq!(
-        gap(&settled, "a packet that nothing left open").missing,
-        Stage::Assessment
-    );
+    assert_eq!(gap(&settled, "a packet that nothing left open").missing, Stage::Assessment);
 }
 
 #[test]
 fn an_urgent_receipt_is_of_its_commit_and_its_correction_is_endorsed() {
     let other = changed(urgent(20), 2, |entry| {
-        let Entry::Commit(commit) = entry else {
-            panic!("a commit")
-        };
-        Entry::Commit(Arc::new(Commit {
-            after: state(9),
-            ..(**commit).clone()
-        }))
+        let Entry::Commit(commit) = entry else { panic!("a commit") };
+        Entry::Commit(Arc::new(Commit { after: state(9), ..(**commit).clone() }))
     });
-    assert_eq!(
-        gap_of(check_urgent(&chain(&other), 2), "the receipt of another commit").missing,
-        Stage::Delta
-    );
+    assert_eq!(gap_of(check_urgent(&chain(&other), 2), "the receipt of another commit").missing, Stage::Delta);
     assert_eq!(urgent(20)[6].0, Stage::Endorsement);
     let unendorsed = without(&urgent(20), 6);
-    assert_eq!(
-        gap_of(check_urgent(&chain(&unendorsed), 2), "an unendorsed correction").missing,
-        Stage::Endorsement
-    );
+    assert_eq!(gap_of(check_urgent(&chain(&unendorsed), 2), "an unendorsed correction").missing, Stage::Endorsement);
 }

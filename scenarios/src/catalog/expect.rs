@@ -26,10 +26,7 @@ pub(super) fn check(cast: &Cast, line: &str) -> Result<(), Failed> {
     words.end()?;
     match found {
         None => Ok(()),
-        Some(found) => Err(Failed::Unmet {
-            line: line.to_owned(),
-            found,
-        }),
+        Some(found) => Err(Failed::Unmet { line: line.to_owned(), found }),
     }
 }
 
@@ -57,20 +54,12 @@ const VOCABULARY: &[Meaning<Demand>] = &[
     ("owner", owner),
     ("trigger", trigger),
     ("claim", claim),
-    ("effects", |space, words| {
-        equal(words.number()?, space.world.effects().len())
-    }),
+    ("effects", |space, words| equal(words.number()?, space.world.effects().len())),
     ("target", target),
     ("works", |space, words| equal(words.number()?, space.view().works.len())),
-    ("events", |space, words| {
-        equal(words.number()?, space.view().events.len())
-    }),
-    ("grants", |space, words| {
-        equal(words.number()?, space.view().state.items(ItemKind::Grant).count())
-    }),
-    ("restrictions", |space, words| {
-        equal(words.number()?, space.view().state.restrictions_in_force().count())
-    }),
+    ("events", |space, words| equal(words.number()?, space.view().events.len())),
+    ("grants", |space, words| equal(words.number()?, space.view().state.items(ItemKind::Grant).count())),
+    ("restrictions", |space, words| equal(words.number()?, space.view().state.restrictions_in_force().count())),
     ("matched", matched),
     ("packet", packet),
     ("decision", decision),
@@ -90,23 +79,13 @@ fn demand(space: &Space, words: &mut Words<'_>) -> Found {
 fn obligation(space: &Space, words: &mut Words<'_>) -> Found {
     let (id, word) = (ObligationId::from(words.next()?), words.next()?);
     let status = words.one_of(word, ObligationStatus::ALL, ObligationStatus::as_str)?;
-    equal(
-        Some(status),
-        space.view().state.obligation(&id).map(|obligation| obligation.status),
-    )
+    equal(Some(status), space.view().state.obligation(&id).map(|obligation| obligation.status))
 }
 
 /// `owner o-1 closer.planner`: who answers for it.
 fn owner(space: &Space, words: &mut Words<'_>) -> Found {
     let (id, owner) = (ObligationId::from(words.next()?), words.next()?);
-    equal(
-        Some(owner),
-        space
-            .view()
-            .state
-            .obligation(&id)
-            .map(|obligation| obligation.responsible_owner.as_str()),
-    )
+    equal(Some(owner), space.view().state.obligation(&id).map(|obligation| obligation.responsible_owner.as_str()))
 }
 
 /// `target plan=basic`: what the world shows.
@@ -119,12 +98,7 @@ fn target(space: &Space, words: &mut Words<'_>) -> Found {
 fn matched(space: &Space, words: &mut Words<'_>) -> Found {
     let word = words.next()?;
     let outcome = words.one_of(word, MatchOutcome::ALL, MatchOutcome::as_str)?;
-    let outcomes: Vec<MatchOutcome> = space
-        .view()
-        .matches
-        .values()
-        .map(|(_, receipt)| receipt.outcome)
-        .collect();
+    let outcomes: Vec<MatchOutcome> = space.view().matches.values().map(|(_, receipt)| receipt.outcome).collect();
     holds(outcomes.contains(&outcome), outcomes)
 }
 
@@ -149,15 +123,7 @@ fn decision(space: &Space, words: &mut Words<'_>) -> Found {
 fn notices(space: &Space, words: &mut Words<'_>) -> Found {
     let word = words.next()?;
     let kind = words.one_of(word, NoticeKind::ALL, NoticeKind::as_str)?;
-    equal(
-        words.number()?,
-        space
-            .view()
-            .notices
-            .values()
-            .filter(|notice| notice.kind == kind)
-            .count(),
-    )
+    equal(words.number()?, space.view().notices.values().filter(|notice| notice.kind == kind).count())
 }
 
 /// `nothing refused`: no refusal is on record.
@@ -171,19 +137,13 @@ fn nothing(space: &Space, words: &mut Words<'_>) -> Found {
 /// `replay agrees`: the log folds to the same accepted state.
 fn replay(space: &Space, words: &mut Words<'_>) -> Found {
     match words.next()? {
-        "agrees" => equal(
-            space.view().state.reference(),
-            broken(space.replay())?.state.reference(),
-        ),
+        "agrees" => equal(space.view().state.reference(), broken(space.replay())?.state.reference()),
         other => Err(words.wrong(format!("a replay does not `{other}`")).into()),
     }
 }
 
 fn broken<T>(result: Result<T, Broken>) -> Result<T, Failed> {
-    result.map_err(|source| Failed::Broken {
-        line: "then".to_owned(),
-        source,
-    })
+    result.map_err(|source| Failed::Broken { line: "then".to_owned(), source })
 }
 
 /// `trigger o-1 kept`: a live trigger or an explicit gap.
@@ -196,9 +156,7 @@ fn trigger(space: &Space, words: &mut Words<'_>) -> Found {
     match words.next()? {
         "kept" => holds(live > 0 || gap, (live, gap)),
         "gap" => holds(gap, (live, gap)),
-        other => Err(words
-            .wrong(format!("a trigger is `kept` or a `gap`, not `{other}`"))
-            .into()),
+        other => Err(words.wrong(format!("a trigger is `kept` or a `gap`, not `{other}`")).into()),
     }
 }
 
@@ -207,9 +165,7 @@ fn claim(space: &Space, words: &mut Words<'_>) -> Found {
     match words.next()? {
         "accepted" => holds(claims > 0, claims),
         "absent" => holds(claims == 0, claims),
-        other => Err(words
-            .wrong(format!("a claim is `accepted` or `absent`, not `{other}`"))
-            .into()),
+        other => Err(words.wrong(format!("a claim is `accepted` or `absent`, not `{other}`")).into()),
     }
 }
 
@@ -220,13 +176,8 @@ fn outcomes(space: &Space, words: &mut Words<'_>) -> Found {
         expected.push(words.one_of(word, AttemptStatus::ALL, AttemptStatus::as_str)?);
     }
     let entries = broken(space.entries())?.into_iter();
-    let actual = entries.filter_map(|(_, entry)| {
-        if let Entry::Outcome(outcome) = entry {
-            Some(outcome.status)
-        } else {
-            None
-        }
-    });
+    let actual =
+        entries.filter_map(|(_, entry)| if let Entry::Outcome(outcome) = entry { Some(outcome.status) } else { None });
     equal(expected, actual.collect())
 }
 
@@ -237,25 +188,10 @@ fn refused(space: &Space, words: &mut Words<'_>) -> Found {
     let of = words.named("of");
     let entries = broken(space.entries())?.into_iter();
     let refusals: Vec<(RefusalCode, String)> = entries
-        .filter_map(|(_, entry)| {
-            if let Entry::Refusal(refusal) = entry {
-                Some(refusal)
-            } else {
-                None
-            }
-        })
-        .map(|refusal| {
-            (
-                refusal.code,
-                refusal
-                    .offending
-                    .map_or_else(String::new, |offending| offending.to_string()),
-            )
-        })
+        .filter_map(|(_, entry)| if let Entry::Refusal(refusal) = entry { Some(refusal) } else { None })
+        .map(|refusal| (refusal.code, refusal.offending.map_or_else(String::new, |offending| offending.to_string())))
         .collect();
-    let found = refusals
-        .iter()
-        .any(|(known, offending)| *known == code && of.is_none_or(|of| offending.contains(of)));
+    let found = refusals.iter().any(|(known, offending)| *known == code && of.is_none_or(|of| offending.contains(of)));
     holds(found, refusals)
 }
 
@@ -269,10 +205,7 @@ fn trace(space: &Space, words: &mut Words<'_>) -> Found {
     }
     let closes = |change: &Change| matches!(change, Change::SetStatus { status, .. } if !status.is_open());
     let version_of = |wanted: &dyn Fn(&closer_contracts::delta::Delta) -> bool| {
-        view.commits
-            .iter()
-            .find(|(_, committed)| wanted(&committed.commit.delta))
-            .map(|(version, _)| *version)
+        view.commits.iter().find(|(_, committed)| wanted(&committed.commit.delta)).map(|(version, _)| *version)
     };
     let walked = match kind {
         "ordinary" => {
@@ -280,17 +213,10 @@ fn trace(space: &Space, words: &mut Words<'_>) -> Found {
         }
         "urgent" => version_of(&|delta| delta.admission_path == AdmissionPath::UrgentRestrictive)
             .map(|version| check_urgent(&view.chain, version)),
-        "judgment" => view
-            .attempts
-            .keys()
-            .next_back()
-            .map(|attempt_id| check_judgment(&view.chain, attempt_id)),
+        "judgment" => view.attempts.keys().next_back().map(|attempt_id| check_judgment(&view.chain, attempt_id)),
         other => return Err(words.wrong(format!("there is no `{other}` trace")).into()),
     };
-    let with = words
-        .named("with")
-        .map(|stage| words.one_of(stage, Stage::ALL, Stage::as_str))
-        .transpose()?;
+    let with = words.named("with").map(|stage| words.one_of(stage, Stage::ALL, Stage::as_str)).transpose()?;
     match walked {
         None => Ok(Some("nothing to walk from".to_owned())),
         Some(Ok(trace)) => {

@@ -50,21 +50,13 @@ pub(super) fn found(given: &[String]) -> Result<Cast, Failed> {
     for line in given {
         take(&mut founding, line)?;
     }
-    let broken = |source| Failed::Broken {
-        line: "given".to_owned(),
-        source,
-    };
+    let broken = |source| Failed::Broken { line: "given".to_owned(), source };
     let mut space = Space::found(&founding.deployment, founding.answer).map_err(broken)?;
     space.world.effect_mode = founding.mode;
     for (field, value) in founding.shown {
         space.world.set(&plan_target(), &field, value);
     }
-    Ok(Cast {
-        space,
-        episode: None,
-        deltas: BTreeMap::new(),
-        event: None,
-    })
+    Ok(Cast { space, episode: None, deltas: BTreeMap::new(), event: None })
 }
 
 type Given = fn(&mut Founding, &mut Words<'_>) -> Result<(), Unreadable>;
@@ -131,9 +123,7 @@ fn sources(founding: &mut Founding, words: &mut Words<'_>) -> Result<(), Unreada
     let sources = u32::try_from(words.number()?).map_err(|_| words.wrong("too many sources"))?;
     for item in &mut founding.deployment.founding.items {
         if let Item::Rule(rule) = item
-            && let RuleBody::Sufficiency {
-                distinct_sources_min, ..
-            } = &mut rule.body
+            && let RuleBody::Sufficiency { distinct_sources_min, .. } = &mut rule.body
         {
             *distinct_sources_min = sources;
         }
@@ -169,9 +159,7 @@ fn effects(founding: &mut Founding, words: &mut Words<'_>) -> Result<(), Unreada
 }
 
 fn shown(founding: &mut Founding, words: &mut Words<'_>) -> Result<(), Unreadable> {
-    let plan = words
-        .named("plan")
-        .ok_or_else(|| words.wrong("the target shows a plan"))?;
+    let plan = words.named("plan").ok_or_else(|| words.wrong("the target shows a plan"))?;
     founding.shown.push(("plan".to_owned(), plan.to_owned()));
     Ok(())
 }

@@ -10,7 +10,7 @@ use closer_contracts::Digest;
 use closer_contracts::adjudication::Disposition;
 use closer_contracts::audit::{DecisionType, ReconciliationDisposition, ReconciliationReceipt, RestrictiveAction};
 use closer_contracts::auth::SigningScope;
-use closer_contracts::delta::{AdmissionPath, AuthorityKind, AuthorityRef, Change, Delta};
+use closer_contracts::delta::{AdmissionPath, AuthorityRef, Change, Delta};
 use closer_contracts::id::DeltaId;
 use closer_contracts::item::AffectedScope;
 use closer_contracts::obligation::ObligationStatus;
@@ -36,13 +36,9 @@ type Happens = fn(&mut Cast, &mut Words<'_>) -> Result<Done, Unreadable>;
 /// delta.endorsed D                      delta.committed D
 /// ```
 const VOCABULARY: &[Meaning<Happens>] = &[
-    ("event.observed", |cast, words| {
-        Ok(event(cast, words.next()?, words.next()?))
-    }),
+    ("event.observed", |cast, words| Ok(event(cast, words.next()?, words.next()?))),
     ("event.redelivered", |cast, _| Ok(redeliver(cast))),
-    ("evidence.observed", |cast, _| {
-        Ok(cast.space.observe(&plan_target(), Some("o-1")).map(drop))
-    }),
+    ("evidence.observed", |cast, _| Ok(cast.space.observe(&plan_target(), Some("o-1")).map(drop))),
     ("target.shows", show),
     ("target.answers", |cast, words| {
         cast.space.world.observe_mode = mode(words)?;
@@ -55,9 +51,7 @@ const VOCABULARY: &[Meaning<Happens>] = &[
     ("episodes.run", |cast, _| Ok(cast.space.run())),
     ("episode.opened", |cast, words| Ok(open(cast, words.next()?))),
     ("episode.reached", |cast, words| Ok(reach(cast, words.next()?))),
-    ("episode.finished", |cast, _| {
-        Ok(episode(cast).and_then(|id| cast.space.finish(&id).map(drop)))
-    }),
+    ("episode.finished", |cast, _| Ok(episode(cast).and_then(|id| cast.space.finish(&id).map(drop)))),
     ("effect.held_back", |cast, _| {
         cast.space.sends_at_once = false;
         Ok(Ok(()))
@@ -75,10 +69,7 @@ const VOCABULARY: &[Meaning<Happens>] = &[
     ("restriction.lifted", |cast, _| Ok(lift(cast))),
     ("decision.given", |cast, words| {
         let word = words.next()?;
-        Ok(decide(
-            cast,
-            words.one_of(word, DecisionType::ALL, DecisionType::as_str)?,
-        ))
+        Ok(decide(cast, words.one_of(word, DecisionType::ALL, DecisionType::as_str)?))
     }),
     ("delta.proposed", propose_named),
     ("delta.endorsed", |cast, words| Ok(endorse(cast, words.next()?))),
@@ -90,10 +81,7 @@ pub(super) fn take(cast: &mut Cast, line: &str) -> Result<(), Failed> {
     let mut words = Words::of(line);
     let done = words.meaning(VOCABULARY)?(cast, &mut words)?;
     words.end()?;
-    done.map_err(|source| Failed::Broken {
-        line: line.to_owned(),
-        source,
-    })
+    done.map_err(|source| Failed::Broken { line: line.to_owned(), source })
 }
 
 fn stuck(reason: impl Into<String>) -> Broken {
@@ -106,9 +94,7 @@ fn mode(words: &mut Words<'_>) -> Result<Mode, Unreadable> {
 }
 
 fn show(cast: &mut Cast, words: &mut Words<'_>) -> Result<Done, Unreadable> {
-    let plan = words
-        .named("plan")
-        .ok_or_else(|| words.wrong("the target shows a plan"))?;
+    let plan = words.named("plan").ok_or_else(|| words.wrong("the target shows a plan"))?;
     cast.space.world.set(&plan_target(), "plan", plan);
     Ok(Ok(()))
 }
@@ -133,20 +119,13 @@ fn propose_named(cast: &mut Cast, words: &mut Words<'_>) -> Result<Done, Unreada
     let (name, obligation) = (words.next()?, words.named("obligation").unwrap_or("o-1"));
     Ok(match (words.named("owner"), words.named("status")) {
         (Some(owner), None) => {
-            let change = Change::SetOwner {
-                obligation_id: obligation.into(),
-                responsible_owner: owner.into(),
-            };
+            let change = Change::SetOwner { obligation_id: obligation.into(), responsible_owner: owner.into() };
             propose(cast, name, obligation, vec![change], Vec::new())
         }
         (None, Some("active")) => reopen(cast, name, obligation),
-        (None, Some("withdrawn")) => propose(
-            cast,
-            name,
-            obligation,
-            vec![status(obligation, ObligationStatus::Withdrawn)],
-            Vec::new(),
-        ),
+        (None, Some("withdrawn")) => {
+            propose(cast, name, obligation, vec![status(obligation, ObligationStatus::Withdrawn)], Vec::new())
+        }
         (None | Some(_), _) => return Err(words.wrong("a delta changes an owner, or a status to active or withdrawn")),
     })
 }
@@ -168,9 +147,7 @@ fn open(cast: &mut Cast, obligation: &str) -> Done {
 }
 
 fn episode(cast: &Cast) -> Result<closer_contracts::id::EpisodeId, Broken> {
-    cast.episode
-        .clone()
-        .ok_or_else(|| stuck("no episode was opened by name"))
+    cast.episode.clone().ok_or_else(|| stuck("no episode was opened by name"))
 }
 
 /// The word for a stage.
@@ -211,18 +188,18 @@ fn restriction(words: &mut Words<'_>) -> Result<RestrictiveAction, Unreadable> {
     Ok(match words.next()? {
         "grant" => RestrictiveAction::RevokeGrant(words.next()?.into()),
         "space" => RestrictiveAction::SuspendEligibility(AffectedScope::Space {}),
-        "operation" => RestrictiveAction::SuspendEligibility(AffectedScope::Operation {
-            operation: words.next()?.into(),
-        }),
+        "operation" => {
+            RestrictiveAction::SuspendEligibility(AffectedScope::Operation { operation: words.next()?.into() })
+        }
         "target" => {
             let account = words.named("account").map_or(exactly.account.clone(), Into::into);
             let operation = words.named("operation").map(Into::into);
             let targets = TargetPattern { account, ..exactly };
             RestrictiveAction::SuspendEligibility(AffectedScope::Target { operation, targets })
         }
-        "obligation" => RestrictiveAction::SuspendEligibility(AffectedScope::Obligation {
-            obligation_id: words.next()?.into(),
-        }),
+        "obligation" => {
+            RestrictiveAction::SuspendEligibility(AffectedScope::Obligation { obligation_id: words.next()?.into() })
+        }
         other => return Err(words.wrong(format!("`{other}` is no scope"))),
     })
 }
@@ -230,12 +207,9 @@ fn restriction(words: &mut Words<'_>) -> Result<RestrictiveAction, Unreadable> {
 /// The newest urgent receipt.
 fn urgent(cast: &Cast) -> Result<ArtifactRef, Broken> {
     let commits = cast.space.view().commits.values();
-    let mut urgent = commits
-        .rev()
-        .filter(|committed| committed.commit.delta.admission_path == AdmissionPath::UrgentRestrictive);
-    urgent
-        .find_map(|committed| committed.receipt_ref.clone())
-        .ok_or_else(|| stuck("nothing was restricted"))
+    let mut urgent =
+        commits.rev().filter(|committed| committed.commit.delta.admission_path == AdmissionPath::UrgentRestrictive);
+    urgent.find_map(|committed| committed.receipt_ref.clone()).ok_or_else(|| stuck("nothing was restricted"))
 }
 
 fn reconcile(cast: &mut Cast, disposition: ReconciliationDisposition) -> Done {
@@ -249,93 +223,41 @@ fn reconcile(cast: &mut Cast, disposition: ReconciliationDisposition) -> Done {
         issued_at: cast.space.moment().now,
         authority_ref: "user".into(),
     };
-    let user = ActorRef {
-        actor_id: "user".into(),
-        role: ProducerRole::User,
-    };
-    cast.space
-        .submit_artifact(receipt, user, SigningScope::ReconciliationReceipt)
-        .map(drop)
-}
-
-/// The declaration, as the user's standing authority.
-fn authority(cast: &Cast) -> Vec<AuthorityRef> {
-    let declarations = cast.space.view().declarations.values();
-    declarations
-        .map(|(reference, _)| AuthorityRef {
-            kind: AuthorityKind::Declaration,
-            reference: reference.clone(),
-        })
-        .collect()
+    let user = ActorRef { actor_id: "user".into(), role: ProducerRole::User };
+    cast.space.submit_artifact(receipt, user, SigningScope::ReconciliationReceipt).map(drop)
 }
 
 fn lift(cast: &mut Cast) -> Done {
     let urgent_receipt = urgent(cast)?;
-    let restriction_id = cast
-        .space
-        .view()
-        .state
-        .restrictions_in_force()
-        .next()
-        .map(|restriction| restriction.restriction_id.clone());
+    let restriction_id =
+        cast.space.view().state.restrictions_in_force().next().map(|restriction| restriction.restriction_id.clone());
     let restriction_id = restriction_id.ok_or_else(|| stuck("nothing is restricted"))?;
-    let change = Change::LiftRestriction {
-        restriction_id,
-        urgent_receipt,
-        reason: "Reassessed.".into(),
-    };
-    let authorities = authority(cast);
-    propose(cast, "lift", "o-1", vec![change], authorities)?;
+    let change = Change::LiftRestriction { restriction_id, urgent_receipt, reason: "Reassessed.".into() };
+    let authority = cast.space.instruct(std::slice::from_ref(&change))?;
+    propose(cast, "lift", "o-1", vec![change], vec![authority])?;
     endorse(cast, "lift")?;
     commit(cast, "lift")
 }
 
 fn decide(cast: &mut Cast, decision_type: DecisionType) -> Done {
-    let newest = cast
-        .space
-        .view()
-        .packets
-        .iter()
-        .max_by_key(|(_, packet)| packet.packet.admitted_at.clone());
-    let decision_id = newest
-        .map(|(decision_id, _)| decision_id.clone())
-        .ok_or_else(|| stuck("nothing is asked"))?;
+    let newest = cast.space.view().packets.iter().max_by_key(|(_, packet)| packet.packet.admitted_at.clone());
+    let decision_id = newest.map(|(decision_id, _)| decision_id.clone()).ok_or_else(|| stuck("nothing is asked"))?;
     cast.space.answer(&decision_id, decision_type).map(drop)
 }
 
 fn status(obligation: &str, status: ObligationStatus) -> Change {
     let reason = "It was decided.".into();
-    Change::SetStatus {
-        obligation_id: obligation.into(),
-        status,
-        successor: None,
-        reason,
-    }
+    Change::SetStatus { obligation_id: obligation.into(), status, successor: None, reason }
 }
 
 /// A closed obligation is reopened with a trigger of its own (DEC-29).
 fn reopen(cast: &mut Cast, name: &str, obligation: &str) -> Done {
     let (_, reentries) = crate::founding::obligation(obligation, "service-a");
     let reentry_id = cast.space.fresh("reentry");
-    let reentries = reentries
-        .into_iter()
-        .map(|reentry| Reentry {
-            reentry_id: reentry_id.as_str().into(),
-            ..reentry
-        })
-        .collect();
-    let triggers = Change::SetTriggers {
-        obligation_id: obligation.into(),
-        reentries,
-        trigger_gap: None,
-    };
-    propose(
-        cast,
-        name,
-        obligation,
-        vec![status(obligation, ObligationStatus::Active), triggers],
-        Vec::new(),
-    )
+    let reentries =
+        reentries.into_iter().map(|reentry| Reentry { reentry_id: reentry_id.as_str().into(), ..reentry }).collect();
+    let triggers = Change::SetTriggers { obligation_id: obligation.into(), reentries, trigger_gap: None };
+    propose(cast, name, obligation, vec![status(obligation, ObligationStatus::Active), triggers], Vec::new())
 }
 
 fn propose(
@@ -363,18 +285,10 @@ fn propose(
 }
 
 fn endorse(cast: &mut Cast, name: &str) -> Done {
-    let delta = cast
-        .deltas
-        .get(name)
-        .cloned()
-        .ok_or_else(|| stuck(format!("no delta `{name}` was proposed")))?;
+    let delta = cast.deltas.get(name).cloned().ok_or_else(|| stuck(format!("no delta `{name}` was proposed")))?;
     cast.space.endorse(&delta, Disposition::Endorsed).map(drop)
 }
 
 fn commit(cast: &mut Cast, name: &str) -> Done {
-    cast.space
-        .submit(Input::Commit {
-            delta_id: DeltaId::new(name),
-        })
-        .map(drop)
+    cast.space.submit(Input::Commit { delta_id: DeltaId::new(name) }).map(drop)
 }

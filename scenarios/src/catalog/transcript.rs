@@ -15,12 +15,7 @@ struct Line {
 }
 
 fn line(stage: impl std::fmt::Display, subject: impl std::fmt::Display, verdict: impl std::fmt::Display) -> Line {
-    Line {
-        stage: stage.to_string(),
-        subject: subject.to_string(),
-        verdict: verdict.to_string(),
-        code: "-".to_owned(),
-    }
+    Line { stage: stage.to_string(), subject: subject.to_string(), verdict: verdict.to_string(), code: "-".to_owned() }
 }
 
 /// The transcript of everything that a space recorded.
@@ -31,12 +26,7 @@ pub fn transcript(space: &Space) -> Result<String, Broken> {
     let mut text = String::new();
     for (sequence, (id, entry)) in space.entries()?.into_iter().enumerate() {
         if let Some(line) = told(&id, &entry) {
-            let Line {
-                stage,
-                subject,
-                verdict,
-                code,
-            } = line;
+            let Line { stage, subject, verdict, code } = line;
             text.push_str(&format!("{sequence:>4} {stage:<12} {subject} {verdict} {code}\n"));
         }
     }
@@ -48,35 +38,22 @@ fn told(id: &str, entry: &Entry) -> Option<Line> {
         Entry::Genesis(_) => line("genesis", "state", "accepted"),
         Entry::Payload(payload) => of_payload(payload),
         Entry::Artifact(artifact) => return of_artifact(artifact),
-        Entry::Commit(commit) => line(
-            "commit",
-            &commit.delta.delta_id,
-            format_args!("version:{}", commit.version),
-        ),
+        Entry::Commit(commit) => line("commit", &commit.delta.delta_id, format_args!("version:{}", commit.version)),
         Entry::Intent(intent) => line("dispatch", &intent.attempt_id, "admitted"),
         Entry::Outcome(outcome) => line("outcome", &outcome.attempt_id, outcome.status),
-        Entry::Refusal(refusal) => Line {
-            code: refusal.code.to_string(),
-            ..line("refusal", &refusal.subject, "refused")
-        },
-        Entry::Ownership(ownership) => line(
-            "ownership",
-            &ownership.obligation_id,
-            format_args!("epoch:{}", ownership.epoch),
-        ),
+        Entry::Refusal(refusal) => {
+            Line { code: refusal.code.to_string(), ..line("refusal", &refusal.subject, "refused") }
+        }
+        Entry::Ownership(ownership) => {
+            line("ownership", &ownership.obligation_id, format_args!("epoch:{}", ownership.epoch))
+        }
         Entry::Activation(ActivationEntry::Fired(fired)) => {
-            let trigger = fired
-                .cause
-                .reentry_id
-                .as_ref()
-                .map_or_else(|| id.to_owned(), ToString::to_string);
+            let trigger = fired.cause.reentry_id.as_ref().map_or_else(|| id.to_owned(), ToString::to_string);
             line("trigger", trigger, format_args!("eligible:{}", fired.obligation_id))
         }
-        Entry::Activation(ActivationEntry::Began(began)) => line(
-            "activation",
-            &began.episode_id,
-            format_args!("began:{}", began.obligation_id),
-        ),
+        Entry::Activation(ActivationEntry::Began(began)) => {
+            line("activation", &began.episode_id, format_args!("began:{}", began.obligation_id))
+        }
         Entry::Activation(ActivationEntry::Ended(ended)) => line("activation", &ended.episode_id, ended.end),
         Entry::Notice(notice) => line("notice", &notice.key, notice.kind),
         Entry::Auth(_) | Entry::Ledger(_) | Entry::Passed => return None,

@@ -25,11 +25,7 @@ pub(super) struct Words<'a> {
 
 impl<'a> Words<'a> {
     pub(super) fn of(line: &'a str) -> Self {
-        let mut words = Self {
-            line,
-            plain: VecDeque::new(),
-            named: BTreeMap::new(),
-        };
+        let mut words = Self { line, plain: VecDeque::new(), named: BTreeMap::new() };
         for word in line.split_whitespace() {
             match word.split_once('=') {
                 Some((name, value)) => drop(words.named.insert(name, value)),
@@ -40,26 +36,19 @@ impl<'a> Words<'a> {
     }
 
     pub(super) fn wrong(&self, reason: impl Into<String>) -> Unreadable {
-        Unreadable {
-            line: self.line.to_owned(),
-            reason: reason.into(),
-        }
+        Unreadable { line: self.line.to_owned(), reason: reason.into() }
     }
 
     /// The next word that is not a named detail.
     pub(super) fn next(&mut self) -> Result<&'a str, Unreadable> {
-        self.plain
-            .pop_front()
-            .ok_or_else(|| self.wrong("the line ends too early"))
+        self.plain.pop_front().ok_or_else(|| self.wrong("the line ends too early"))
     }
 
     /// The meaning of the next word in a vocabulary.
     pub(super) fn meaning<T: Copy>(&mut self, vocabulary: &[Meaning<T>]) -> Result<T, Unreadable> {
         let word = self.next()?;
         let known = vocabulary.iter().find(|(known, _)| *known == word);
-        known
-            .map(|(_, meaning)| *meaning)
-            .ok_or_else(|| self.wrong(format!("`{word}` is not in the vocabulary")))
+        known.map(|(_, meaning)| *meaning).ok_or_else(|| self.wrong(format!("`{word}` is not in the vocabulary")))
     }
 
     /// The next word, if there is one.
@@ -87,28 +76,15 @@ impl<'a> Words<'a> {
     ) -> Result<T, Unreadable> {
         let known = all.iter().copied().find(|one| name(*one) == word);
         known.ok_or_else(|| {
-            self.wrong(format!(
-                "`{word}` is none of {:?}",
-                all.iter().map(|one| name(*one)).collect::<Vec<_>>()
-            ))
+            self.wrong(format!("`{word}` is none of {:?}", all.iter().map(|one| name(*one)).collect::<Vec<_>>()))
         })
     }
 
     /// A duration such as `10s`, `5min`, `2h` or `3d`, in milliseconds.
     pub(super) fn duration(&self, word: &str) -> Result<u64, Unreadable> {
-        const UNITS: [(&str, u64); 5] = [
-            ("ms", 1),
-            ("min", 60_000),
-            ("s", 1_000),
-            ("h", 3_600_000),
-            ("d", 86_400_000),
-        ];
-        let split = UNITS
-            .iter()
-            .find_map(|(unit, each)| Some((word.strip_suffix(unit)?.parse::<u64>().ok()?, *each)));
-        split
-            .map(|(count, each)| count * each)
-            .ok_or_else(|| self.wrong(format!("`{word}` is no duration")))
+        const UNITS: [(&str, u64); 5] = [("ms", 1), ("min", 60_000), ("s", 1_000), ("h", 3_600_000), ("d", 86_400_000)];
+        let split = UNITS.iter().find_map(|(unit, each)| Some((word.strip_suffix(unit)?.parse::<u64>().ok()?, *each)));
+        split.map(|(count, each)| count * each).ok_or_else(|| self.wrong(format!("`{word}` is no duration")))
     }
 
     /// Nothing is left.

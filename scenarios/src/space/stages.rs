@@ -15,10 +15,7 @@ impl Space {
     /// See [`Broken`].
     pub fn open(&mut self, obligation: &str) -> Result<EpisodeId, Broken> {
         let episode_id = EpisodeId::new(self.fresh("episode"));
-        let input = Input::Open {
-            obligation_id: ObligationId::from(obligation),
-            episode_id: episode_id.clone(),
-        };
+        let input = Input::Open { obligation_id: ObligationId::from(obligation), episode_id: episode_id.clone() };
         match self.submit(input)? {
             Reply::Recorded(_) => Ok(episode_id),
             Reply::Refused(denials) => Err(Broken::Stuck(format!("{denials:?}"))),
@@ -30,11 +27,8 @@ impl Space {
     /// # Errors
     /// No such episode.
     pub fn next(&self, episode_id: &EpisodeId) -> Result<Next, Broken> {
-        let episode = self
-            .view()
-            .episodes
-            .get(episode_id)
-            .ok_or_else(|| Broken::Stuck(format!("no episode {episode_id}")))?;
+        let episode =
+            self.view().episodes.get(episode_id).ok_or_else(|| Broken::Stuck(format!("no episode {episode_id}")))?;
         Ok(episode::next(self.view(), episode, &self.moment()))
     }
 
@@ -52,14 +46,7 @@ impl Space {
         let reply = self.carry_out(episode_id, next.clone())?;
         if let Reply::Refused(denials) = &reply {
             let times = refused.map_or(0, |refused| refused.times) + 1;
-            self.refused.insert(
-                episode_id.clone(),
-                Refused {
-                    stage: next.clone(),
-                    times,
-                    denials: denials.clone(),
-                },
-            );
+            self.refused.insert(episode_id.clone(), Refused { stage: next.clone(), times, denials: denials.clone() });
         }
         Ok((next, reply))
     }
@@ -73,51 +60,32 @@ impl Space {
             Next::Work { participant, role } => {
                 let packet = work::draft(&view, episode, &participant, &role, &now)?;
                 let work = self.submission(packet.work)?;
-                return self.submit(Input::Issue {
-                    work,
-                    disclosure: packet.disclosure,
-                });
+                return self.submit(Input::Issue { work, disclosure: packet.disclosure });
             }
             Next::Ask { work_id, participant } => {
                 let work = view.works.get(&work_id).ok_or_else(|| stuck("the work"))?;
                 let bytes = to_bytes(&(self.answer)(&work.body, &view))?;
                 work::draft_result(&view, episode, &participant, &work_id, work::read_answer(&bytes)?, &now)?
             }
-            Next::Act {
-                result,
-                proposal,
-                grant,
-            } => action::draft(&view, episode, &result, &proposal, &grant, 1, &now)?,
+            Next::Act { result, proposal, grant } => {
+                action::draft(&view, episode, &result, &proposal, &grant, 1, &now)?
+            }
             Next::Again { earlier, attempt } => action::draft_again(&view, episode, &earlier, attempt, &now)?,
             Next::Assess { payload_id } => {
                 let action = view.actions.get(&payload_id).ok_or_else(|| stuck("the action"))?;
                 adjudicate::pre_action(&view, episode, action, &now)?
             }
             Next::Dispatch { payload_id } => {
-                return self.submit(Input::Dispatch {
-                    payload_id,
-                    adjudication_id: None,
-                });
+                return self.submit(Input::Dispatch { payload_id, adjudication_id: None });
             }
             Next::Readback { attempt_id, not_before } => {
                 self.now = self.now.clone().max(not_before);
                 let attempt = view.attempts.get(&attempt_id).ok_or_else(|| stuck("the attempt"))?;
                 let method = readback::method_for(&view, attempt).ok_or_else(|| stuck("the readback method"))?;
                 let observed = self.world.observe(&attempt.action.target, &self.now);
-                readback::draft(
-                    &view,
-                    method,
-                    &observed,
-                    &attempt.action.target,
-                    Some(attempt),
-                    None,
-                    &self.now,
-                )?
+                readback::draft(&view, method, &observed, &attempt.action.target, Some(attempt), None, &self.now)?
             }
-            Next::Judge {
-                attempt_id,
-                evidence_id,
-            } => {
+            Next::Judge { attempt_id, evidence_id } => {
                 let attempt = view.attempts.get(&attempt_id).ok_or_else(|| stuck("the attempt"))?;
                 let readback = view.evidence.get(&evidence_id).ok_or_else(|| stuck("the readback"))?;
                 adjudicate::post_outcome(&view, episode, attempt, readback, &now)?
@@ -146,11 +114,7 @@ impl Space {
     }
 
     fn end(&mut self, episode_id: &EpisodeId, end: EpisodeEnd, reason: &str) -> Result<Reply, Broken> {
-        self.submit(Input::End {
-            episode_id: episode_id.clone(),
-            end,
-            reason: reason.into(),
-        })
+        self.submit(Input::End { episode_id: episode_id.clone(), end, reason: reason.into() })
     }
 
     /// Runs an episode to its end; gives the stages it went through.
@@ -175,12 +139,7 @@ impl Space {
     /// See [`Broken`].
     pub fn run(&mut self) -> Result<(), Broken> {
         for _ in 0..200 {
-            let eligible = self
-                .view()
-                .eligible
-                .keys()
-                .find(|id| !self.view().under_way.contains_key(*id))
-                .cloned();
+            let eligible = self.view().eligible.keys().find(|id| !self.view().under_way.contains_key(*id)).cloned();
             let Some(obligation_id) = eligible else { return Ok(()) };
             let episode_id = self.open(obligation_id.as_str())?;
             self.finish(&episode_id)?;

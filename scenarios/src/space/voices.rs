@@ -1,10 +1,12 @@
 //! What people and observers say to a space.
 
 use super::{Broken, Space};
+use crate::founding::declaration;
 use closer_contracts::adjudication::{Adjudication, Disposition, Phase, RolePosition, Stance};
 use closer_contracts::audit::{DecisionType, RestrictionStatement, RestrictiveAction, UserDecision};
 use closer_contracts::auth::SigningScope;
-use closer_contracts::delta::Delta;
+use closer_contracts::canonical::digest_of;
+use closer_contracts::delta::{AuthorityKind, AuthorityRef, Change, Delta};
 use closer_contracts::envelope::{Body, DisclosureRef, Envelope};
 use closer_contracts::event::{Certainty, Event};
 use closer_contracts::id::{ArtifactId, DecisionId, EventId, Key, ObligationId, PayloadId};
@@ -18,6 +20,21 @@ use closer_protocol::services::{self, Lineage};
 use closer_protocol::{adjudicate, commit, readback};
 
 impl Space {
+    /// The user declares exactly these changes; gives the authority that this is for them.
+    ///
+    /// # Errors
+    /// See [`Broken`].
+    pub fn instruct(&mut self, changes: &[Change]) -> Result<AuthorityRef, Broken> {
+        let mut declaration = declaration();
+        declaration.declaration_id = self.fresh("instruction").into();
+        declaration.success_criteria.push(commit::instruction(changes)?);
+        let reference =
+            ArtifactRef { id: ArtifactId::new(declaration.declaration_id.as_str()), digest: digest_of(&declaration)? };
+        let user = ActorRef { actor_id: "user".into(), role: ProducerRole::User };
+        self.submit_artifact(declaration, user, SigningScope::Declaration)?;
+        Ok(AuthorityRef { kind: AuthorityKind::Declaration, reference })
+    }
+
     /// The EVENT of an observer about an entity.
     ///
     /// # Errors
@@ -31,19 +48,13 @@ impl Space {
         let id = self.fresh("event");
         let intake = services::intake_disclosure("feed");
         let disclosure = self.view().disclosure(&intake).cloned();
-        let disclosure = disclosure.unwrap_or(DisclosureRef {
-            id: intake.as_str().into(),
-            digest: Digest::of(b""),
-        });
+        let disclosure = disclosure.unwrap_or(DisclosureRef { id: intake.as_str().into(), digest: Digest::of(b"") });
         Payload::seal(Envelope {
             protocol_version: Key::from("closer-draft-4"),
             payload_id: PayloadId::new(format!("pl.{id}")),
             r#type: closer_contracts::payload_type::PayloadType::Event,
             created_at: self.now.clone(),
-            producer: ActorRef {
-                actor_id: "observer-1".into(),
-                role: ProducerRole::Observer,
-            },
+            producer: ActorRef { actor_id: "observer-1".into(), role: ProducerRole::Observer },
             parents: Vec::new(),
             obligation_ids: Vec::new(),
             episode_id: None,
@@ -53,9 +64,7 @@ impl Space {
             causation_event_id: None,
             body: Body::from(Event {
                 event_id: EventId::new(id.as_str()),
-                source: SourceRef {
-                    source_id: "feed".into(),
-                },
+                source: SourceRef { source_id: "feed".into() },
                 observed_at: self.now.clone(),
                 received_at: self.now.clone(),
                 entity_ref: entity.into(),
@@ -105,10 +114,7 @@ impl Space {
     /// # Errors
     /// See [`Broken`].
     pub fn submit_statement(&mut self, statement: RestrictionStatement) -> Result<Reply, Broken> {
-        let producer = ActorRef {
-            actor_id: statement.issuer.clone(),
-            role: ProducerRole::Issuer,
-        };
+        let producer = ActorRef { actor_id: statement.issuer.clone(), role: ProducerRole::Issuer };
         self.submit_artifact(statement, producer, SigningScope::RestrictionStatement)
     }
 
@@ -117,11 +123,8 @@ impl Space {
     /// # Errors
     /// No such packet.
     pub fn decision(&mut self, decision_id: &DecisionId, decision_type: DecisionType) -> Result<UserDecision, Broken> {
-        let packet = self
-            .view()
-            .packets
-            .get(decision_id)
-            .ok_or_else(|| Broken::Stuck(format!("no packet {decision_id}")))?;
+        let packet =
+            self.view().packets.get(decision_id).ok_or_else(|| Broken::Stuck(format!("no packet {decision_id}")))?;
         Ok(UserDecision {
             briefcase_ref: ArtifactRef {
                 id: ArtifactId::new(decision_id.as_str()),
@@ -131,10 +134,7 @@ impl Space {
             selected_option_or_instruction: "allow".into(),
             authenticated_issuer: AuthenticatedIssuer {
                 identity: "user".into(),
-                auth_ref: ArtifactRef {
-                    id: "auth".into(),
-                    digest: Digest::of(b"auth"),
-                },
+                auth_ref: ArtifactRef { id: "auth".into(), digest: Digest::of(b"auth") },
             },
             issued_at: self.now.clone(),
             decision_type,
@@ -156,10 +156,7 @@ impl Space {
     /// # Errors
     /// See [`Broken`].
     pub fn submit_decision(&mut self, decision: UserDecision) -> Result<Reply, Broken> {
-        let producer = ActorRef {
-            actor_id: "user".into(),
-            role: ProducerRole::User,
-        };
+        let producer = ActorRef { actor_id: "user".into(), role: ProducerRole::User };
         self.submit_artifact(decision, producer, SigningScope::UserDecision)
     }
 
@@ -180,19 +177,9 @@ impl Space {
         let now = self.moment().now;
         let observed = self.world.observe(target, &now);
         let method = self.view().state.readback_method(&"plan.read".into());
-        let method = method
-            .cloned()
-            .ok_or_else(|| Broken::Stuck("no method reads the target".into()))?;
+        let method = method.cloned().ok_or_else(|| Broken::Stuck("no method reads the target".into()))?;
         let obligation = obligation.map(ObligationId::from);
-        Ok(readback::draft(
-            self.view(),
-            &method,
-            &observed,
-            target,
-            None,
-            obligation.as_ref(),
-            &now,
-        )?)
+        Ok(readback::draft(self.view(), &method, &observed, target, None, obligation.as_ref(), &now)?)
     }
 
     /// A payload of one of the space's own services, outside any episode.
@@ -218,15 +205,7 @@ impl Space {
         let id = PayloadId::new(self.fresh("pl.own"));
         let disclosure = services::internal_disclosure(self.view())?;
         let now = self.moment().now;
-        services::write(
-            self.view(),
-            id,
-            services::actor_ref(role),
-            lineage,
-            disclosure,
-            body,
-            &now,
-        )
+        services::write(self.view(), id, services::actor_ref(role), lineage, disclosure, body, &now)
     }
 
     /// The assessor's semantic-commit adjudication of a delta.
@@ -234,10 +213,7 @@ impl Space {
     /// # Errors
     /// The codes of the contract.
     pub fn endorsement(&mut self, delta: &Delta, disposition: Disposition) -> Result<Adjudication, Fault> {
-        let receipt = ArtifactRef {
-            id: ArtifactId::new(delta.delta_id.as_str()),
-            digest: delta.proposal_digest,
-        };
+        let receipt = ArtifactRef { id: ArtifactId::new(delta.delta_id.as_str()), digest: delta.proposal_digest };
         Ok(Adjudication {
             adjudication_id: self.fresh("adj").as_str().into(),
             phase: Phase::SemanticCommit,

@@ -14,10 +14,8 @@ use closer_scenarios::catalog::{Failed, Scenario, balanced};
 fn catalog() {
     let only = std::env::var("CLOSER_SCENARIO").ok();
     let bless = std::env::var("CLOSER_BLESS").is_ok_and(|value| value == "1");
-    let chosen: Vec<_> = cases()
-        .into_iter()
-        .filter(|(name, _)| only.as_ref().is_none_or(|only| only == name))
-        .collect();
+    let chosen: Vec<_> =
+        cases().into_iter().filter(|(name, _)| only.as_ref().is_none_or(|only| only == name)).collect();
     assert!(!chosen.is_empty(), "no case is called {only:?}");
     let mut failures = Vec::new();
     for (name, path) in chosen {
@@ -39,9 +37,8 @@ fn catalog() {
         }
         let written = std::fs::read_to_string(&beside).unwrap_or_default();
         if let Some((number, (expected, actual))) = differing(&written, &transcript) {
-            failures.push(format!(
-                "{name}: line {number} of its transcript is `{actual}`, beside it stands `{expected}`"
-            ));
+            failures
+                .push(format!("{name}: line {number} of its transcript is `{actual}`, beside it stands `{expected}`"));
         }
         if only.is_some() {
             println!("{}\n{transcript}", scenario.name);
@@ -56,10 +53,8 @@ fn every_case_runs_the_same_twice() {
     let mut overdue = 0;
     for (name, path) in cases() {
         let scenario = read(&path);
-        let (first, second) = (
-            scenario.run().unwrap_or_else(|failed| panic!("{name}: {failed}")),
-            scenario.run().unwrap(),
-        );
+        let (first, second) =
+            (scenario.run().unwrap_or_else(|failed| panic!("{name}: {failed}")), scenario.run().unwrap());
         assert_eq!(first, second, "{name}");
         overdue += first.lines().filter(|line| line.contains(" overdue ")).count();
     }
@@ -71,33 +66,19 @@ fn the_suite_shows_continuation_and_restraint() {
     shows!("CP-10.2-14", "CP-10.2-15"; by "catalog.shows_no_continuation", "catalog.shows_no_restraint");
     let suite: Vec<Scenario> = cases().iter().map(|(_, path)| read(path)).collect();
     balanced(&suite).unwrap();
-    let refusing: Vec<Scenario> = suite
-        .iter()
-        .filter(|case| !case.then.iter().any(|line| line.starts_with("effects ")))
-        .cloned()
-        .collect();
-    assert!(
-        matches!(balanced(&refusing), Err(Failed::OneSided(_))),
-        "refusals alone show no continuation"
-    );
-    let effecting: Vec<Scenario> = suite
-        .iter()
-        .filter(|case| !case.then.iter().any(|line| line.starts_with("refused ")))
-        .cloned()
-        .collect();
-    assert!(
-        matches!(balanced(&effecting), Err(Failed::OneSided(_))),
-        "successes alone show no restraint"
-    );
+    let refusing: Vec<Scenario> =
+        suite.iter().filter(|case| !case.then.iter().any(|line| line.starts_with("effects "))).cloned().collect();
+    assert!(matches!(balanced(&refusing), Err(Failed::OneSided(_))), "refusals alone show no continuation");
+    let effecting: Vec<Scenario> =
+        suite.iter().filter(|case| !case.then.iter().any(|line| line.starts_with("refused "))).cloned().collect();
+    assert!(matches!(balanced(&effecting), Err(Failed::OneSided(_))), "successes alone show no restraint");
 }
 
 #[test]
 fn what_no_case_can_say_is_refused_by_name() {
     const CASE: &str = "name = \"n\"\nrows = []\nclauses = [\"§1\"]\ngiven = []\nwhen = []\nthen = []\n";
     assert!(Scenario::read(CASE).is_ok());
-    let unknown = Scenario::read(&format!("{CASE}expected = []\n"))
-        .unwrap_err()
-        .to_string();
+    let unknown = Scenario::read(&format!("{CASE}expected = []\n")).unwrap_err().to_string();
     assert!(unknown.contains("expected"), "{unknown}");
     for (place, line, reason) in [
         ("given", "moon.full", "moon.full"),
@@ -118,8 +99,5 @@ fn what_no_case_can_say_is_refused_by_name() {
     }
     let mut case = Scenario::read(CASE).unwrap();
     case.then.push("effects 1".to_owned());
-    assert!(
-        matches!(case.run(), Err(Failed::Unmet { .. })),
-        "a demand that does not hold is told"
-    );
+    assert!(matches!(case.run(), Err(Failed::Unmet { .. })), "a demand that does not hold is told");
 }

@@ -20,9 +20,7 @@ use closer_scenarios::{Deployment, Mode, Space, worker};
 use serde_json::json;
 
 fn with(payload: &Payload, id: &str, change: impl FnOnce(&mut Action)) -> Payload {
-    let Body::Action(action) = payload.body() else {
-        unreachable!("an action")
-    };
+    let Body::Action(action) = payload.body() else { unreachable!("an action") };
     let mut action = (**action).clone();
     change(&mut action);
     action.logical_digest = action.compute_logical_digest().unwrap();
@@ -64,21 +62,10 @@ fn again(space: &mut Space, episode_id: &EpisodeId, payload_id: &PayloadId) -> P
 /// The readback of the newest attempt, as the observer drafts it now.
 pub(crate) fn readback_now(space: &mut Space) -> Payload {
     let attempt = space.view().attempts.values().next_back().expect("the attempt").clone();
-    let method = readback::method_for(space.view(), &attempt)
-        .expect("the method")
-        .clone();
+    let method = readback::method_for(space.view(), &attempt).expect("the method").clone();
     let now = space.moment().now;
     let observed = space.world.observe(&attempt.action.target, &now);
-    readback::draft(
-        space.view(),
-        &method,
-        &observed,
-        &attempt.action.target,
-        Some(&attempt),
-        None,
-        &now,
-    )
-    .unwrap()
+    readback::draft(space.view(), &method, &observed, &attempt.action.target, Some(&attempt), None, &now).unwrap()
 }
 
 #[test]
@@ -153,11 +140,7 @@ fn a_new_owner_waits_until_the_former_owners_effect_is_reconciled() {
     let renewed = again(&mut space, &episode_id, &payload_id);
     let reply = dispatch(&mut space, &renewed);
     refused(&reply, Code::OutcomeUnknown);
-    assert_eq!(
-        codes(&reply),
-        [Code::OutcomeUnknown],
-        "the epoch is right, the effect is open"
-    );
+    assert_eq!(codes(&reply), [Code::OutcomeUnknown], "the epoch is right, the effect is open");
     space.pass(5_000).unwrap();
     space.world.set(&plan_target(), "plan", "large");
     let read = readback_now(&mut space);
@@ -190,11 +173,7 @@ fn a_retry_needs_a_grant_that_is_still_there() {
     space.world.effect_mode = Mode::NotSent;
     recorded(&dispatch(&mut space, &payload_id));
     let second = again(&mut space, &episode_id, &payload_id);
-    recorded(
-        &space
-            .restrict("issuer-1", RestrictiveAction::RevokeGrant("grant-1".into()))
-            .unwrap(),
-    );
+    recorded(&space.restrict("issuer-1", RestrictiveAction::RevokeGrant("grant-1".into())).unwrap());
     refused(&dispatch(&mut space, &second), Code::GrantRevoked);
     assert_eq!(space.world.effects().len(), 0);
 }
@@ -203,10 +182,7 @@ fn a_retry_needs_a_grant_that_is_still_there() {
 fn an_operation_that_is_not_repeat_safe_is_not_retried() {
     shows!("CP-8.2-03"; by "readback.absence_shown");
     let entry = operation("plan.change", EffectClass::ExternalReversible, RepeatSafety::RepeatSafe);
-    let once = closer_contracts::item::OperationEntry {
-        repeat_safety: RepeatSafety::NotRepeatSafe,
-        ..entry
-    };
+    let once = closer_contracts::item::OperationEntry { repeat_safety: RepeatSafety::NotRepeatSafe, ..entry };
     let (mut space, episode_id, payload_id) = ready(&Deployment::default().with(Item::Operation(once)));
     space.world.effect_mode = Mode::LostUnanswered;
     recorded(&dispatch(&mut space, &payload_id));
@@ -215,11 +191,7 @@ fn an_operation_that_is_not_repeat_safe_is_not_retried() {
     let read = readback_now(&mut space);
     recorded(&space.submit_payload(read).unwrap());
     let attempt = space.view().attempts.values().next().expect("the attempt");
-    assert_eq!(
-        attempt.status,
-        AttemptStatus::OutcomeUnknown,
-        "another state does not show that nothing happened"
-    );
+    assert_eq!(attempt.status, AttemptStatus::OutcomeUnknown, "another state does not show that nothing happened");
     let second = again(&mut space, &episode_id, &payload_id);
     refused(&dispatch(&mut space, &second), Code::OutcomeUnknown);
 }
@@ -229,38 +201,14 @@ fn a_replaced_grant_needs_a_new_assessment_and_a_new_key() {
     shows!("CP-C7-07", "CP-4.2-08"; by "monitor.read_set_moved");
     let (mut space, episode_id, payload_id) = ready(&Deployment::default());
     let old = space.view().actions.get(&payload_id).expect("the action").body.clone();
-    let accepted = space
-        .view()
-        .state
-        .item(ItemKind::Grant, &"grant-1".into())
-        .expect("the grant")
-        .clone();
-    let Item::Grant(mut grant) = accepted.item.clone() else {
-        unreachable!("a grant")
-    };
+    let accepted = space.view().state.item(ItemKind::Grant, &"grant-1".into()).expect("the grant").clone();
+    let Item::Grant(mut grant) = accepted.item.clone() else { unreachable!("a grant") };
     grant.expiry = grant.expiry.plus_ms(1_000);
-    let (reference, _) = space
-        .view()
-        .declarations
-        .values()
-        .next()
-        .expect("the declaration")
-        .clone();
-    let authority = AuthorityRef {
-        kind: AuthorityKind::Declaration,
-        reference,
-    };
-    let changes = vec![Change::Revise {
-        item: Box::new(Item::Grant(grant)),
-        replaces: accepted.digest,
-    }];
+    let changes = vec![Change::Revise { item: Box::new(Item::Grant(grant)), replaces: accepted.digest }];
+    let authority = space.instruct(&changes).unwrap();
     let delta = crate::support::delta(&mut space, changes, Vec::new(), vec![authority]);
     recorded(&crate::support::propose(&mut space, delta.clone()));
-    recorded(&crate::support::endorse(
-        &mut space,
-        &delta,
-        closer_contracts::adjudication::Disposition::Endorsed,
-    ));
+    recorded(&crate::support::endorse(&mut space, &delta, closer_contracts::adjudication::Disposition::Endorsed));
     recorded(&crate::support::commit(&mut space, &delta));
     let reply = dispatch(&mut space, &payload_id);
     refused(&reply, Code::StaleVersion);
@@ -270,23 +218,11 @@ fn a_replaced_grant_needs_a_new_assessment_and_a_new_key() {
     let episode = view.episodes.get(&episode_id).expect("the episode");
     let result = episode.results.first().expect("the result").clone();
     let now = space.moment().now;
-    let renewed = action::draft(
-        &view,
-        episode,
-        &result,
-        &worker::proposal("p-o-1", "basic"),
-        &"grant-1".into(),
-        1,
-        &now,
-    )
-    .unwrap();
-    let Body::Action(new) = renewed.body() else {
-        unreachable!("an action")
-    };
-    assert_ne!(
-        (&new.idempotency_key, new.logical_digest),
-        (&old.idempotency_key, old.logical_digest)
-    );
+    let renewed =
+        action::draft(&view, episode, &result, &worker::proposal("p-o-1", "basic"), &"grant-1".into(), 1, &now)
+            .unwrap();
+    let Body::Action(new) = renewed.body() else { unreachable!("an action") };
+    assert_ne!((&new.idempotency_key, new.logical_digest), (&old.idempotency_key, old.logical_digest));
     recorded(&space.submit_payload(renewed.clone()).unwrap());
     refused(&dispatch(&mut space, renewed.id()), Code::Unassessed);
     assess(&mut space, &episode_id, renewed.id());
@@ -329,14 +265,10 @@ fn an_extension_changes_no_decision() {
     assess(&mut space, &episode_id, unauthorized.id());
     let reply = dispatch(&mut space, unauthorized.id());
     refused(&reply, Code::MissingAuthority);
-    let Body::Action(bare) = own.body() else {
-        unreachable!("an action")
-    };
+    let Body::Action(bare) = own.body() else { unreachable!("an action") };
     let none = Extensions([("org.example.authority_ref".into(), Plain(json!("grant-none")))].into());
     let extended = with(&own, "pl.extended", |action| action.extensions = Some(none));
-    let Body::Action(extended_body) = extended.body() else {
-        unreachable!("an action")
-    };
+    let Body::Action(extended_body) = extended.body() else { unreachable!("an action") };
     assert_eq!(extended_body.logical_digest, bare.logical_digest);
     recorded(&space.submit_payload(extended.clone()).unwrap());
     recorded(&dispatch(&mut space, extended.id()));
@@ -351,11 +283,7 @@ fn epoch_and_attempt_are_bound_by_the_envelope_around_them() {
         let mut forged: serde_json::Value = serde_json::from_slice(own.bytes()).unwrap();
         forged["body"][field] = value;
         let bytes = closer_contracts::canonical::to_bytes(&forged).unwrap();
-        assert_eq!(
-            Payload::read(&bytes).map_err(|fault| fault.code).err(),
-            Some(Code::DigestMismatch),
-            "{field}"
-        );
+        assert_eq!(Payload::read(&bytes).map_err(|fault| fault.code).err(), Some(Code::DigestMismatch), "{field}");
     }
     assert_eq!(Payload::read(own.bytes()).unwrap(), own);
 }
@@ -364,34 +292,18 @@ fn epoch_and_attempt_are_bound_by_the_envelope_around_them() {
 fn an_attempt_that_nobody_asked_for_has_no_outcome() {
     shows!("CP-8.1-12"; by "dispatch.outcome_on_record");
     let (mut space, episode_id, payload_id) = ready(&Deployment::default());
-    let performed = Performed::NotSent {
-        reason: "there was no intent".into(),
-    };
+    let performed = Performed::NotSent { reason: "there was no intent".into() };
     refused(
-        &space
-            .submit(Input::Performed {
-                attempt_id: "attempt-none".into(),
-                performed,
-            })
-            .unwrap(),
+        &space.submit(Input::Performed { attempt_id: "attempt-none".into(), performed }).unwrap(),
         Code::UnresolvedRef,
     );
     recorded(&dispatch(&mut space, &payload_id));
     until(&mut space, &episode_id, |next| matches!(next, Next::Judge { .. }));
-    let intent = space
-        .entries()
-        .unwrap()
-        .iter()
-        .position(|(_, entry)| matches!(entry, closer_protocol::Entry::Intent(_)));
-    let outcome = space
-        .entries()
-        .unwrap()
-        .iter()
-        .position(|(_, entry)| matches!(entry, closer_protocol::Entry::Outcome(_)));
-    assert!(
-        intent.is_some() && intent < outcome,
-        "the intent is on record before what came of it"
-    );
+    let intent =
+        space.entries().unwrap().iter().position(|(_, entry)| matches!(entry, closer_protocol::Entry::Intent(_)));
+    let outcome =
+        space.entries().unwrap().iter().position(|(_, entry)| matches!(entry, closer_protocol::Entry::Outcome(_)));
+    assert!(intent.is_some() && intent < outcome, "the intent is on record before what came of it");
 }
 
 #[test]
@@ -400,10 +312,9 @@ fn an_action_of_another_role_is_never_recorded() {
     let (mut space, _, payload_id) = ready(&Deployment::default());
     let own = payload(&space, &payload_id);
     let coordinator = closer_protocol::services::actor_ref(ProducerRole::Coordinator);
-    let theirs = changed(
-        &with(&own, "pl.theirs", |action| action.attempt_id = "attempt-theirs".into()),
-        |envelope| envelope.producer = coordinator,
-    );
+    let theirs = changed(&with(&own, "pl.theirs", |action| action.attempt_id = "attempt-theirs".into()), |envelope| {
+        envelope.producer = coordinator
+    });
     refused(&space.submit_payload(theirs.clone()).unwrap(), Code::MissingAuthority);
     refused(&dispatch(&mut space, theirs.id()), Code::UnresolvedRef);
 }

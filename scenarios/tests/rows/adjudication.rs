@@ -33,9 +33,7 @@ fn pre_action(space: &Space, episode_id: &EpisodeId, payload_id: &PayloadId) -> 
 }
 
 fn with(payload: &Payload, change: impl FnOnce(&mut Adjudication)) -> Payload {
-    let Body::Adjudication(body) = payload.body() else {
-        unreachable!("an adjudication")
-    };
+    let Body::Adjudication(body) = payload.body() else { unreachable!("an adjudication") };
     let mut body = (**body).clone();
     change(&mut body);
     changed(payload, |envelope| envelope.body = body.into())
@@ -53,10 +51,8 @@ fn proposed(space: &mut Space) -> (EpisodeId, PayloadId) {
 /// A change that needs nothing but endorsement: the condition of `o-1` was looked at and not met.
 fn looked_at(space: &Space) -> Change {
     let obligation = space.view().state.obligation(&"o-1".into()).expect("the obligation");
-    let looked_at = |condition: &Condition| Condition {
-        assessment_status: AssessmentStatus::NotMet,
-        ..condition.clone()
-    };
+    let looked_at =
+        |condition: &Condition| Condition { assessment_status: AssessmentStatus::NotMet, ..condition.clone() };
     Change::SetConditions {
         obligation_id: "o-1".into(),
         conditions: obligation.resolution_conditions.iter().map(looked_at).collect(),
@@ -65,10 +61,7 @@ fn looked_at(space: &Space) -> Change {
 
 /// A routine change that rests on no work: another owner.
 fn owned_by_planner() -> Change {
-    Change::SetOwner {
-        obligation_id: "o-1".into(),
-        responsible_owner: "closer.planner".into(),
-    }
+    Change::SetOwner { obligation_id: "o-1".into(), responsible_owner: "closer.planner".into() }
 }
 
 #[test]
@@ -91,10 +84,7 @@ fn an_adjudication_is_bound_to_the_digest_on_record() {
     recorded(&propose(&mut space, delta.clone()));
     let mut other = space.endorsement(&delta, Disposition::Endorsed).unwrap();
     other.subject.digest = Digest::of(b"another proposal");
-    refused(
-        &submit(&mut space, ProducerRole::Assessor, other),
-        Code::SubjectMismatch,
-    );
+    refused(&submit(&mut space, ProducerRole::Assessor, other), Code::SubjectMismatch);
     refused(&commit(&mut space, &delta), Code::MissingEndorsement);
     recorded(&endorse(&mut space, &delta, Disposition::Endorsed));
     recorded(&commit(&mut space, &delta));
@@ -123,24 +113,14 @@ fn a_judgment_of_the_outcome_is_no_endorsement() {
     let mut space = space(worker::proposes("basic"));
     let episode_id = begun(&mut space);
     let next = until(&mut space, &episode_id, |next| matches!(next, Next::Endorse { .. }));
-    let Next::Endorse { delta_id } = next else {
-        unreachable!("just matched")
-    };
-    let reply = space
-        .submit(Input::Commit {
-            delta_id: delta_id.clone(),
-        })
-        .unwrap();
+    let Next::Endorse { delta_id } = next else { unreachable!("just matched") };
+    let reply = space.submit(Input::Commit { delta_id: delta_id.clone() }).unwrap();
     refused(&reply, Code::WrongPhase);
     assert_eq!(codes(&reply), [Code::WrongPhase, Code::MissingEndorsement]);
     assert_eq!(status(&space, "o-1"), ObligationStatus::Active);
     space.advance(&episode_id).unwrap();
     recorded(&space.submit(Input::Commit { delta_id }).unwrap());
-    assert_eq!(
-        status(&space, "o-1"),
-        ObligationStatus::Resolved,
-        "cited in support, it is welcome"
-    );
+    assert_eq!(status(&space, "o-1"), ObligationStatus::Resolved, "cited in support, it is welcome");
 }
 
 #[test]
@@ -151,9 +131,7 @@ fn a_judgment_before_the_action_supports_no_claim_about_what_came_of_it() {
     until(&mut space, &episode_id, |next| matches!(next, Next::Distil));
     let view = space.view().clone();
     let episode = view.episodes.get(&episode_id).expect("the episode");
-    let draft = closer_protocol::delta::distill(&view, episode, &space.moment())
-        .unwrap()
-        .expect("a delta");
+    let draft = closer_protocol::delta::distill(&view, episode, &space.moment()).unwrap().expect("a delta");
     let judged = view
         .adjudications
         .values()
@@ -197,15 +175,10 @@ fn an_open_objection_of_a_blocking_class_leaves_no_positive_disposition() {
     let (episode_id, payload_id) = proposed(&mut space);
     let draft = pre_action(&space, &episode_id, &payload_id);
     refused(
-        &space
-            .submit_payload(objecting(&draft, ReasonClass::OutsideConstraint))
-            .unwrap(),
+        &space.submit_payload(objecting(&draft, ReasonClass::OutsideConstraint)).unwrap(),
         Code::MissingEndorsement,
     );
-    refused(
-        &space.submit_payload(objecting(&draft, ReasonClass::NoGrant)).unwrap(),
-        Code::MissingAuthority,
-    );
+    refused(&space.submit_payload(objecting(&draft, ReasonClass::NoGrant)).unwrap(), Code::MissingAuthority);
     let listed = objecting(&draft, ReasonClass::Omission);
     recorded(&space.submit_payload(listed).unwrap());
     let assessed = space
@@ -214,10 +187,7 @@ fn an_open_objection_of_a_blocking_class_leaves_no_positive_disposition() {
         .values()
         .find(|adjudication| adjudication.body.phase == Phase::PreAction)
         .expect("it is on record");
-    assert_eq!(
-        (assessed.body.disposition, assessed.body.dissent.len()),
-        (Disposition::Justified, 1)
-    );
+    assert_eq!((assessed.body.disposition, assessed.body.dissent.len()), (Disposition::Justified, 1));
 }
 
 #[test]
@@ -236,10 +206,7 @@ fn a_declared_rule_may_let_further_classes_block() {
     let mut space = Space::found(&Deployment::default().with(rule), worker::proposes("basic")).unwrap();
     let (episode_id, payload_id) = proposed(&mut space);
     let draft = pre_action(&space, &episode_id, &payload_id);
-    refused(
-        &space.submit_payload(objecting(&draft, ReasonClass::Omission)).unwrap(),
-        Code::MissingEndorsement,
-    );
+    refused(&space.submit_payload(objecting(&draft, ReasonClass::Omission)).unwrap(), Code::MissingEndorsement);
     recorded(&space.submit_payload(objecting(&draft, ReasonClass::Risk)).unwrap());
 }
 
@@ -253,25 +220,13 @@ fn dissent_outlives_commit_closure_and_receipt() {
     space.finish(&episode_id).unwrap();
     assert_eq!(status(&space, "o-1"), ObligationStatus::Resolved);
     let (_, committed) = space.view().commits.get_max().expect("a commit");
-    let cited = committed
-        .receipt
-        .as_ref()
-        .expect("its receipt")
-        .adjudication_refs
-        .clone();
-    let endorsements = space
-        .view()
-        .adjudications
-        .values()
-        .filter(|adjudication| cited.contains(&adjudication.reference()));
+    let cited = committed.receipt.as_ref().expect("its receipt").adjudication_refs.clone();
+    let endorsements =
+        space.view().adjudications.values().filter(|adjudication| cited.contains(&adjudication.reference()));
     let dissent: Vec<Text> = endorsements
         .flat_map(|endorsement| endorsement.body.dissent.iter().map(|dissent| dissent.text.clone()))
         .collect();
-    assert_eq!(
-        dissent,
-        [Text::from("The export was not looked at.")],
-        "readable from the receipt"
-    );
+    assert_eq!(dissent, [Text::from("The export was not looked at.")], "readable from the receipt");
 }
 
 #[test]
@@ -279,80 +234,37 @@ fn assessed_authorized_dispatched_and_read_back_are_one_logical_action() {
     shows!("CP-INV-03"; by "adjudicate.other_subject", "readback.other_action");
     let mut space = space(worker::proposes("basic"));
     let (episode_id, payload_id) = proposed(&mut space);
-    let digest = space
-        .view()
-        .actions
-        .get(&payload_id)
-        .expect("the action")
-        .body
-        .logical_digest;
+    let digest = space.view().actions.get(&payload_id).expect("the action").body.logical_digest;
     let draft = pre_action(&space, &episode_id, &payload_id);
     refused(
-        &space
-            .submit_payload(with(&draft, |adjudication| {
-                adjudication.subject.digest = Digest::of(b"other")
-            }))
-            .unwrap(),
+        &space.submit_payload(with(&draft, |adjudication| adjudication.subject.digest = Digest::of(b"other"))).unwrap(),
         Code::SubjectMismatch,
     );
     recorded(&space.submit_payload(draft).unwrap());
     recorded(&dispatch(&mut space, &payload_id));
     let attempt = space.view().attempts.values().next().expect("the attempt").clone();
-    let method = closer_protocol::readback::method_for(space.view(), &attempt)
-        .expect("the method")
-        .clone();
+    let method = closer_protocol::readback::method_for(space.view(), &attempt).expect("the method").clone();
     let now = space.moment().now;
     let observed = space.world.observe(&plan_target(), &now);
-    let readback = closer_protocol::readback::draft(
-        space.view(),
-        &method,
-        &observed,
-        &plan_target(),
-        Some(&attempt),
-        None,
-        &now,
-    )
-    .unwrap();
-    let Body::Evidence(body) = readback.body() else {
-        unreachable!("a readback")
-    };
+    let readback =
+        closer_protocol::readback::draft(space.view(), &method, &observed, &plan_target(), Some(&attempt), None, &now)
+            .unwrap();
+    let Body::Evidence(body) = readback.body() else { unreachable!("a readback") };
     let mut other = (**body).clone();
     other.action_ref = Some("action-other".into());
     refused(
-        &space
-            .submit_payload(changed(&readback, |envelope| envelope.body = other.into()))
-            .unwrap(),
+        &space.submit_payload(changed(&readback, |envelope| envelope.body = other.into())).unwrap(),
         Code::SubjectMismatch,
     );
     recorded(&space.submit_payload(readback).unwrap());
     let view = space.view();
-    let assessed = view
-        .adjudications
-        .values()
-        .find(|adjudication| adjudication.body.phase == Phase::PreAction)
-        .expect("assessed");
+    let assessed =
+        view.adjudications.values().find(|adjudication| adjudication.body.phase == Phase::PreAction).expect("assessed");
     let attempt = view.attempts.values().next().expect("the attempt");
-    let read = view
-        .evidence
-        .values()
-        .find_map(|evidence| evidence.body.readback.clone())
-        .expect("read back");
+    let read = view.evidence.values().find_map(|evidence| evidence.body.readback.clone()).expect("read back");
     let dispatched = space.world.effects().first().expect("the effect").logical_digest;
-    let read_back = view
-        .attempts
-        .get(&read.attempt_id)
-        .expect("its attempt")
-        .intent
-        .logical_digest;
-    assert_eq!(
-        [
-            assessed.body.subject.digest,
-            attempt.intent.logical_digest,
-            dispatched,
-            read_back
-        ],
-        [digest; 4]
-    );
+    let read_back = view.attempts.get(&read.attempt_id).expect("its attempt").intent.logical_digest;
+    assert_eq!([assessed.body.subject.digest, attempt.intent.logical_digest, dispatched, read_back], [digest; 4]);
 }
 
 #[test]
@@ -363,12 +275,7 @@ fn a_call_that_returned_has_not_established_its_effect() {
     let episode_id = begun(&mut space);
     space.finish(&episode_id).unwrap();
     let attempt = space.view().attempts.values().next().expect("the attempt");
-    assert!(
-        attempt
-            .outcome
-            .as_ref()
-            .is_some_and(|outcome| outcome.status != AttemptStatus::EffectConfirmed)
-    );
+    assert!(attempt.outcome.as_ref().is_some_and(|outcome| outcome.status != AttemptStatus::EffectConfirmed));
     assert!(!claimed(&space), "nobody confessed, and nothing is believed");
     assert_eq!(status(&space, "o-1"), ObligationStatus::Active);
     let outcomes: Vec<ReadbackOutcome> = space
@@ -377,10 +284,7 @@ fn a_call_that_returned_has_not_established_its_effect() {
         .values()
         .filter_map(|evidence| evidence.body.readback.as_ref().map(|read| read.outcome))
         .collect();
-    assert!(
-        !outcomes.is_empty() && !outcomes.contains(&ReadbackOutcome::Matched),
-        "{outcomes:?}"
-    );
+    assert!(!outcomes.is_empty() && !outcomes.contains(&ReadbackOutcome::Matched), "{outcomes:?}");
 }
 
 #[test]
@@ -399,26 +303,15 @@ fn behind_every_closure_stands_an_adjudication_of_its_closure_authority() {
             .iter()
             .any(|change| matches!(change, Change::SetStatus { status, .. } if !status.is_open()))
     });
-    let receipt = closing
-        .and_then(|committed| committed.receipt.clone())
-        .expect("the closing receipt");
+    let receipt = closing.and_then(|committed| committed.receipt.clone()).expect("the closing receipt");
     let cited = space
         .view()
         .adjudications
         .values()
         .find(|adjudication| receipt.adjudication_refs.contains(&adjudication.reference()))
         .expect("its adjudication");
-    assert_eq!(
-        (cited.body.phase, cited.body.disposition),
-        (Phase::SemanticCommit, Disposition::Endorsed)
-    );
-    assert!(
-        cited
-            .body
-            .role_positions
-            .iter()
-            .any(|position| !position.reason.as_str().is_empty())
-    );
+    assert_eq!((cited.body.phase, cited.body.disposition), (Phase::SemanticCommit, Disposition::Endorsed));
+    assert!(cited.body.role_positions.iter().any(|position| !position.reason.as_str().is_empty()));
 
     let mut elsewhere = deployment;
     for (obligation, _) in &mut elsewhere.founding.obligations {
@@ -427,11 +320,7 @@ fn behind_every_closure_stands_an_adjudication_of_its_closure_authority() {
     let mut space = Space::found(&elsewhere, worker::proposes("basic")).unwrap();
     recorded(&space.event("service-a", "price").unwrap());
     space.run().unwrap();
-    assert_eq!(
-        status(&space, "o-1"),
-        ObligationStatus::Active,
-        "the user has not taken a position"
-    );
+    assert_eq!(status(&space, "o-1"), ObligationStatus::Active, "the user has not taken a position");
     assert!(space.refusals().unwrap().contains(&Code::NotClosable));
 }
 
@@ -448,35 +337,20 @@ fn what_is_unknown_of_an_effect_stays_on_record() {
         space.view().attempts.get(&attempt_id).map(|attempt| attempt.status),
         Some(AttemptStatus::OutcomeUnknown)
     );
-    let late = Performed::NotSent {
-        reason: "it was never sent, a late report says".into(),
-    };
-    refused(
-        &space
-            .submit(Input::Performed {
-                attempt_id,
-                performed: late,
-            })
-            .unwrap(),
-        Code::Duplicate,
-    );
+    let late = Performed::NotSent { reason: "it was never sent, a late report says".into() };
+    refused(&space.submit(Input::Performed { attempt_id, performed: late }).unwrap(), Code::Duplicate);
     space.finish(&episode_id).unwrap();
     let statuses: Vec<AttemptStatus> = space
         .entries()
         .unwrap()
         .into_iter()
-        .filter_map(|(_, entry)| {
-            if let closer_protocol::Entry::Outcome(outcome) = entry {
-                Some(outcome.status)
-            } else {
-                None
-            }
-        })
+        .filter_map(
+            |(_, entry)| {
+                if let closer_protocol::Entry::Outcome(outcome) = entry { Some(outcome.status) } else { None }
+            },
+        )
         .collect();
-    assert_eq!(
-        statuses,
-        [AttemptStatus::OutcomeUnknown, AttemptStatus::EffectConfirmed]
-    );
+    assert_eq!(statuses, [AttemptStatus::OutcomeUnknown, AttemptStatus::EffectConfirmed]);
 }
 
 #[test]
@@ -484,15 +358,8 @@ fn evidence_that_is_irrelevant_neither_supports_nor_vetoes() {
     shows!("CP-B-20", "CP-10.2-02"; by "sufficiency.irrelevant");
     let says = |relation: Relation| -> closer_scenarios::space::Answer {
         Box::new(move |work, view| {
-            let assessments = view
-                .evidence
-                .keys()
-                .map(|id| worker::relation(view, "p-o-1", id, relation))
-                .collect();
-            closer_contracts::work::WorkResult {
-                assessments,
-                ..worker::nothing(work)
-            }
+            let assessments = view.evidence.keys().map(|id| worker::relation(view, "p-o-1", id, relation)).collect();
+            closer_contracts::work::WorkResult { assessments, ..worker::nothing(work) }
         })
     };
     let with_evidence = |relation| {
@@ -505,10 +372,7 @@ fn evidence_that_is_irrelevant_neither_supports_nor_vetoes() {
     let irrelevant = with_evidence(Relation::Irrelevant);
     assert!(!claimed(&irrelevant), "the gap stays and nothing is invented");
     assert_eq!(status(&irrelevant, "o-1"), ObligationStatus::Active);
-    assert!(
-        claimed(&with_evidence(Relation::Supports)),
-        "the same item, found to support, does"
-    );
+    assert!(claimed(&with_evidence(Relation::Supports)), "the same item, found to support, does");
 }
 
 #[test]

@@ -38,100 +38,41 @@ fn a_confession_is_about_something_on_record_and_hides_nothing() {
     let mut space = space(worker::proposes("basic"));
     let episode_id = begun(&mut space);
     until(&mut space, &episode_id, |next| matches!(next, Next::Judge { .. }));
-    let worker = || ActorRef {
-        actor_id: "worker".into(),
-        role: ProducerRole::Participant,
-    };
-    let result = space
-        .view()
-        .results
-        .values()
-        .next()
-        .expect("the result")
-        .payload
-        .clone();
-    let nothing = ArtifactRef {
-        id: "pl.nothing".into(),
-        digest: Digest::of(b"nothing"),
-    };
+    let worker = || ActorRef { actor_id: "worker".into(), role: ProducerRole::Participant };
+    let result = space.view().results.values().next().expect("the result").payload.clone();
+    let nothing = ArtifactRef { id: "pl.nothing".into(), digest: Digest::of(b"nothing") };
     for unresolved in [confession(nothing, "o-1"), confession(payload_ref(&result), "o-none")] {
-        refused(
-            &space
-                .submit_artifact(unresolved, worker(), SigningScope::Confession)
-                .unwrap(),
-            Code::UnresolvedRef,
-        );
+        refused(&space.submit_artifact(unresolved, worker(), SigningScope::Confession).unwrap(), Code::UnresolvedRef);
     }
-    let attempt = space
-        .view()
-        .attempts
-        .values()
-        .next()
-        .expect("the attempt")
-        .intent_ref
-        .clone();
+    let attempt = space.view().attempts.values().next().expect("the attempt").intent_ref.clone();
     let mut of_attempt = confession(attempt, "o-1");
     of_attempt.confession_id = "confession-2".into();
+    recorded(&space.submit_artifact(of_attempt, worker(), SigningScope::Confession).unwrap());
     recorded(
-        &space
-            .submit_artifact(of_attempt, worker(), SigningScope::Confession)
-            .unwrap(),
-    );
-    recorded(
-        &space
-            .submit_artifact(
-                confession(payload_ref(&result), "o-1"),
-                worker(),
-                SigningScope::Confession,
-            )
-            .unwrap(),
+        &space.submit_artifact(confession(payload_ref(&result), "o-1"), worker(), SigningScope::Confession).unwrap(),
     );
     assert_eq!(
-        space
-            .view()
-            .results
-            .values()
-            .next()
-            .map(|on_record| on_record.payload.clone()),
+        space.view().results.values().next().map(|on_record| on_record.payload.clone()),
         Some(result.clone()),
         "the assertion stays as it was"
     );
     let again = confession(payload_ref(&result), "o-1");
-    refused(
-        &space
-            .submit_artifact(again, worker(), SigningScope::Confession)
-            .unwrap(),
-        Code::Duplicate,
-    );
+    refused(&space.submit_artifact(again, worker(), SigningScope::Confession).unwrap(), Code::Duplicate);
 }
 
 #[test]
 fn a_confessions_own_explanation_is_no_evidence() {
     shows!("CP-8.1-04", "CP-C14-14"; by "work.unknown_evidence_cited");
     let cites: closer_scenarios::space::Answer = Box::new(|work, view| {
-        let assessments = vec![worker::relation(
-            view,
-            "p-o-1",
-            &"confession-1".into(),
-            closer_contracts::work::Relation::Supports,
-        )];
-        closer_contracts::work::WorkResult {
-            assessments,
-            ..worker::nothing(work)
-        }
+        let assessments =
+            vec![worker::relation(view, "p-o-1", &"confession-1".into(), closer_contracts::work::Relation::Supports)];
+        closer_contracts::work::WorkResult { assessments, ..worker::nothing(work) }
     });
     let mut space = space(cites);
     recorded(&space.event("service-a", "price").unwrap());
     let event = space.view().events.values().next().expect("the event").payload.clone();
-    let worker = ActorRef {
-        actor_id: "worker".into(),
-        role: ProducerRole::Participant,
-    };
-    recorded(
-        &space
-            .submit_artifact(confession(payload_ref(&event), "o-1"), worker, SigningScope::Confession)
-            .unwrap(),
-    );
+    let worker = ActorRef { actor_id: "worker".into(), role: ProducerRole::Participant };
+    recorded(&space.submit_artifact(confession(payload_ref(&event), "o-1"), worker, SigningScope::Confession).unwrap());
     space.run().unwrap();
     assert!(space.refusals().unwrap().contains(&Code::UnresolvedRef));
     assert!(!crate::support::claimed(&space) && space.view().results.is_empty());
@@ -144,24 +85,11 @@ fn a_confession_without_proof_of_who_confesses_is_not_recorded() {
     recorded(&space.event("service-a", "price").unwrap());
     let event = space.view().events.values().next().expect("the event").payload.clone();
     let body: closer_protocol::entry::ArtifactBody = confession(payload_ref(&event), "o-1").into();
-    let worker = ActorRef {
-        actor_id: "worker".into(),
-        role: ProducerRole::Participant,
-    };
+    let worker = ActorRef { actor_id: "worker".into(), role: ProducerRole::Participant };
     let auth = space.authenticate(&body.subject(&worker).unwrap()).unwrap();
-    let forged = ActorRef {
-        actor_id: "closer.coordinator".into(),
-        role: ProducerRole::Coordinator,
-    };
-    let submission = closer_protocol::Submission {
-        content: std::sync::Arc::new(body),
-        producer: forged,
-        auth,
-    };
-    refused(
-        &space.submit(closer_protocol::Input::Artifact(submission)).unwrap(),
-        Code::Unauthenticated,
-    );
+    let forged = ActorRef { actor_id: "closer.coordinator".into(), role: ProducerRole::Coordinator };
+    let submission = closer_protocol::Submission { content: std::sync::Arc::new(body), producer: forged, auth };
+    refused(&space.submit(closer_protocol::Input::Artifact(submission)).unwrap(), Code::Unauthenticated);
 }
 
 #[test]
@@ -170,51 +98,18 @@ fn a_correction_is_adjudicated_before_it_is_applied_and_kept_as_a_gap_where_it_i
     let mut space = space(worker::proposes("basic"));
     recorded(&space.event("service-a", "price").unwrap());
     space.run().unwrap();
-    let attempt = space
-        .view()
-        .attempts
-        .values()
-        .next()
-        .expect("the attempt")
-        .intent_ref
-        .clone();
-    let worker = ActorRef {
-        actor_id: "worker".into(),
-        role: ProducerRole::Participant,
-    };
+    let attempt = space.view().attempts.values().next().expect("the attempt").intent_ref.clone();
+    let worker = ActorRef { actor_id: "worker".into(), role: ProducerRole::Participant };
+    recorded(&space.submit_artifact(confession(attempt, "o-1"), worker, SigningScope::Confession).unwrap());
     recorded(
-        &space
-            .submit_artifact(confession(attempt, "o-1"), worker, SigningScope::Confession)
-            .unwrap(),
+        &space.restrict("issuer-1", closer_contracts::audit::RestrictiveAction::RevokeGrant("grant-1".into())).unwrap(),
     );
-    recorded(
-        &space
-            .restrict(
-                "issuer-1",
-                closer_contracts::audit::RestrictiveAction::RevokeGrant("grant-1".into()),
-            )
-            .unwrap(),
-    );
-    let claim_id = space
-        .view()
-        .state
-        .claims_on(&"p-o-1".into())
-        .next()
-        .expect("the claim")
-        .item
-        .id();
+    let claim_id = space.view().state.claims_on(&"p-o-1".into()).next().expect("the claim").item.id();
     let current = |space: &Space| {
-        space
-            .view()
-            .state
-            .item(ItemKind::Claim, &claim_id)
-            .is_some_and(|accepted| accepted.is_current())
+        space.view().state.item(ItemKind::Claim, &claim_id).is_some_and(|accepted| accepted.is_current())
     };
-    let suspend = Change::Suspend {
-        kind: ItemKind::Claim,
-        id: claim_id.clone(),
-        reason: "The target was not read back.".into(),
-    };
+    let suspend =
+        Change::Suspend { kind: ItemKind::Claim, id: claim_id.clone(), reason: "The target was not read back.".into() };
     let correction = delta(&mut space, vec![suspend], Vec::new(), Vec::new());
     recorded(&propose(&mut space, correction.clone()));
     refused(&commit(&mut space, &correction), Code::MissingEndorsement);

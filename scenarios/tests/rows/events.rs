@@ -16,9 +16,7 @@ use closer_scenarios::founding::identity;
 use closer_scenarios::{Deployment, Space, worker};
 
 fn with(payload: &Payload, change: impl FnOnce(&mut Event)) -> Payload {
-    let Body::Event(event) = payload.body() else {
-        unreachable!("an event")
-    };
+    let Body::Event(event) = payload.body() else { unreachable!("an event") };
     let mut event = (**event).clone();
     change(&mut event);
     changed(payload, |envelope| envelope.body = event.into())
@@ -29,11 +27,7 @@ fn quiet() -> Space {
 }
 
 fn eligible(space: &Space) -> usize {
-    space
-        .view()
-        .eligible
-        .get(&ObligationId::from("o-1"))
-        .map_or(0, Vec::len)
+    space.view().eligible.get(&ObligationId::from("o-1")).map_or(0, Vec::len)
 }
 
 #[test]
@@ -44,11 +38,7 @@ fn an_event_from_a_source_that_its_producer_may_not_emit_for_is_compared_with_no
     let unknown = with(&payload, |event| event.source.source_id = "nowhere".into());
     refused(&space.submit_payload(unknown).unwrap(), Code::Unauthenticated);
     assert_eq!((space.view().matches.len(), eligible(&space)), (0, 0));
-    assert_eq!(
-        space.refusals().unwrap(),
-        [Code::Unauthenticated],
-        "the rejected arrival is on record"
-    );
+    assert_eq!(space.refusals().unwrap(), [Code::Unauthenticated], "the rejected arrival is on record");
     recorded(&space.submit_payload(payload).unwrap());
     assert_eq!((space.view().matches.len(), eligible(&space)), (1, 1));
 }
@@ -110,11 +100,7 @@ fn a_reported_event_justifies_investigation_and_is_no_fact() {
     shows!("CP-C2-03"; by "matching.candidate_satisfied");
     let mut space = quiet();
     let payload = space.event_payload("service-a", "price", Vec::new()).unwrap();
-    recorded(
-        &space
-            .submit_payload(with(&payload, |event| event.certainty = Certainty::Reported))
-            .unwrap(),
-    );
+    recorded(&space.submit_payload(with(&payload, |event| event.certainty = Certainty::Reported)).unwrap());
     space.run().unwrap();
     assert_eq!(space.view().works.len(), 1, "it is investigated");
     assert!(!claimed(&space), "nothing is accepted from it");
@@ -129,12 +115,7 @@ fn an_irrelevant_event_stays_on_record_and_activates_nothing() {
     recorded(&space.event("service-b", "price").unwrap());
     recorded(&space.event("service-a", "key_revoked").unwrap());
     space.run().unwrap();
-    let outcomes: Vec<MatchOutcome> = space
-        .view()
-        .matches
-        .values()
-        .map(|(_, receipt)| receipt.outcome)
-        .collect();
+    let outcomes: Vec<MatchOutcome> = space.view().matches.values().map(|(_, receipt)| receipt.outcome).collect();
     assert_eq!(outcomes, [MatchOutcome::Unmatched, MatchOutcome::Unmatched]);
     assert_eq!((space.view().events.len(), space.view().works.len()), (2, 0));
     assert_eq!(space.view().state.open_obligations().count(), obligations);
@@ -159,16 +140,8 @@ fn restrictive() -> Deployment {
 fn a_restrictive_event_restricts_only_from_the_source_that_speaks_for_the_issuer() {
     shows!("CP-C2-04", "CP-7.2-18"; by "urgent.source_speaks_for_issuer");
     let mut space = Space::found(&restrictive(), worker::proposes("basic")).unwrap();
-    let revoked = |space: &Space| {
-        space
-            .view()
-            .state
-            .grant(&"grant-1".into())
-            .expect("the grant")
-            .revocation
-            .revoked_by
-            .is_some()
-    };
+    let revoked =
+        |space: &Space| space.view().state.grant(&"grant-1".into()).expect("the grant").revocation.revoked_by.is_some();
     let payload = space.event_payload("service-a", "key_revoked", Vec::new()).unwrap();
     let elsewhere = with(&payload, |event| event.source.source_id = "service-a".into());
     recorded(&space.submit_payload(elsewhere).unwrap());
@@ -201,13 +174,8 @@ fn a_restrictive_event_restricts_however_often_its_key_comes() {
     });
     refused(&space.submit_payload(reused).unwrap(), Code::KeyConflict);
     let grant = space.view().state.grant(&"grant-1".into()).expect("the grant").clone();
-    assert!(
-        grant.revocation.revoked_by.is_some(),
-        "a conflict of keys does not delay it"
-    );
-    let scope = AffectedScope::Grant {
-        grant_id: "grant-1".into(),
-    };
+    assert!(grant.revocation.revoked_by.is_some(), "a conflict of keys does not delay it");
+    let scope = AffectedScope::Grant { grant_id: "grant-1".into() };
     let receipt = space
         .view()
         .commits
@@ -223,11 +191,7 @@ fn when_it_was_seen_and_when_it_was_received_stay_apart() {
     let mut space = quiet();
     let payload = space.event_payload("service-a", "price", Vec::new()).unwrap();
     let early = closer_contracts::Timestamp::parse("2025-12-24T00:00:00Z").unwrap();
-    recorded(
-        &space
-            .submit_payload(with(&payload, |event| event.observed_at = early.clone()))
-            .unwrap(),
-    );
+    recorded(&space.submit_payload(with(&payload, |event| event.observed_at = early.clone())).unwrap());
     recorded(&space.event("service-a", "price").unwrap());
     let events: Vec<_> = space
         .view()

@@ -35,11 +35,7 @@ const MAP: [(Type, &[Role]); 12] = [
 ];
 
 fn actor_in(role: Role) -> ActorId {
-    let people = [
-        (Role::User, "user"),
-        (Role::Participant, "worker"),
-        (Role::Issuer, "issuer-1"),
-    ];
+    let people = [(Role::User, "user"), (Role::Participant, "worker"), (Role::Issuer, "issuer-1")];
     let known = people.iter().find(|(known, _)| *known == role);
     known.map_or_else(|| services::actor(role), |(_, actor)| (*actor).into())
 }
@@ -57,13 +53,9 @@ fn each_type_is_refused_from_every_role_that_does_not_produce_it() {
     let mut space = space(Box::new(|work, _| worker::nothing(work)));
     for (payload_type, producers) in MAP {
         for role in Role::ALL {
-            let producer = ActorRef {
-                actor_id: actor_in(*role),
-                role: *role,
-            };
-            let payload = changed(&example::payload(payload_type, Extent::Minimal), |envelope| {
-                envelope.producer = producer
-            });
+            let producer = ActorRef { actor_id: actor_in(*role), role: *role };
+            let payload =
+                changed(&example::payload(payload_type, Extent::Minimal), |envelope| envelope.producer = producer);
             let before = space.view().state.reference();
             let reply = space.submit_payload(payload).unwrap();
             assert_eq!(
@@ -84,15 +76,10 @@ fn a_repeated_payload_is_a_duplicate_and_its_id_never_stands_for_other_content()
     recorded(&space.submit_payload(payload.clone()).unwrap());
     let matched = space.view().matches.len();
     refused(&space.submit_payload(payload.clone()).unwrap(), Code::Duplicate);
-    let rebound = changed(&payload, |envelope| {
-        envelope.created_at = envelope.created_at.plus_ms(1)
-    });
+    let rebound = changed(&payload, |envelope| envelope.created_at = envelope.created_at.plus_ms(1));
     refused(&space.submit_payload(rebound).unwrap(), Code::KeyConflict);
     assert_eq!(space.view().matches.len(), matched, "nothing is matched a second time");
-    assert_eq!(
-        space.view().eligible.get(&ObligationId::from("o-1")).map(Vec::len),
-        Some(1)
-    );
+    assert_eq!(space.view().eligible.get(&ObligationId::from("o-1")).map(Vec::len), Some(1));
 }
 
 #[test]
@@ -102,27 +89,15 @@ fn ids_that_nothing_on_record_has_do_not_resolve() {
     let unknown: [(&str, Change); 5] = [
         ("pl.nobody", |envelope| envelope.parents = vec!["pl.nobody".into()]),
         ("o-none", |envelope| envelope.obligation_ids = vec!["o-none".into()]),
-        ("episode-none", |envelope| {
-            envelope.episode_id = Some("episode-none".into())
-        }),
-        ("event-none", |envelope| {
-            envelope.causation_event_id = Some("event-none".into())
-        }),
-        ("999", |envelope| {
-            envelope.semantic_basis = Some(StateRef {
-                version: 999,
-                digest: Digest::of(b"999"),
-            })
-        }),
+        ("episode-none", |envelope| envelope.episode_id = Some("episode-none".into())),
+        ("event-none", |envelope| envelope.causation_event_id = Some("event-none".into())),
+        ("999", |envelope| envelope.semantic_basis = Some(StateRef { version: 999, digest: Digest::of(b"999") })),
     ];
     for (offending, change) in unknown {
         let payload = event(&mut space);
         let reply = space.submit_payload(changed(&payload, change)).unwrap();
         refused(&reply, Code::UnresolvedRef);
-        assert_eq!(
-            reply.refusal().and_then(|denial| denial.offending.clone()).as_deref(),
-            Some(offending)
-        );
+        assert_eq!(reply.refusal().and_then(|denial| denial.offending.clone()).as_deref(), Some(offending));
     }
     let payload = event(&mut space);
     recorded(&space.submit_payload(payload).unwrap());
@@ -133,22 +108,13 @@ fn a_state_version_with_another_digest_is_not_the_accepted_one() {
     shows!("CP-B-06"; by "intake.basis_differs");
     let mut space = space(Box::new(|work, _| worker::nothing(work)));
     let accepted = space.view().state.reference();
-    let forged = StateRef {
-        digest: Digest::of(b"forged"),
-        ..accepted
-    };
+    let forged = StateRef { digest: Digest::of(b"forged"), ..accepted };
     let payload = event(&mut space);
     refused(
-        &space
-            .submit_payload(changed(&payload, |envelope| envelope.semantic_basis = Some(forged)))
-            .unwrap(),
+        &space.submit_payload(changed(&payload, |envelope| envelope.semantic_basis = Some(forged))).unwrap(),
         Code::DigestMismatch,
     );
-    recorded(
-        &space
-            .submit_payload(changed(&payload, |envelope| envelope.semantic_basis = Some(accepted)))
-            .unwrap(),
-    );
+    recorded(&space.submit_payload(changed(&payload, |envelope| envelope.semantic_basis = Some(accepted))).unwrap());
 }
 
 #[test]
@@ -158,14 +124,9 @@ fn a_disclosure_reference_names_a_receipt_and_nothing_of_another_kind() {
     let payload = event(&mut space);
     let grant = closer_contracts::canonical::digest_of(space.view().state.grant(&"grant-1".into()).expect("the grant"))
         .unwrap();
-    let by_grant = DisclosureRef {
-        id: "grant-1".into(),
-        digest: grant,
-    };
+    let by_grant = DisclosureRef { id: "grant-1".into(), digest: grant };
     refused(
-        &space
-            .submit_payload(changed(&payload, |envelope| envelope.disclosure = by_grant))
-            .unwrap(),
+        &space.submit_payload(changed(&payload, |envelope| envelope.disclosure = by_grant)).unwrap(),
         Code::UnresolvedRef,
     );
     recorded(&space.submit_payload(payload).unwrap());
@@ -187,21 +148,10 @@ fn what_a_packet_released_is_used_for_its_work_and_nothing_else() {
     let mut space = space(worker::proposes("basic"));
     let episode_id = begun(&mut space);
     until(&mut space, &episode_id, |next| matches!(next, Next::Ask { .. }));
-    let packet = space
-        .view()
-        .works
-        .values()
-        .next()
-        .expect("the work")
-        .payload
-        .envelope()
-        .disclosure
-        .clone();
+    let packet = space.view().works.values().next().expect("the work").payload.envelope().disclosure.clone();
     let payload = event(&mut space);
     refused(
-        &space
-            .submit_payload(changed(&payload, |envelope| envelope.disclosure = packet))
-            .unwrap(),
+        &space.submit_payload(changed(&payload, |envelope| envelope.disclosure = packet)).unwrap(),
         Code::DisclosureDenied,
     );
     recorded(&space.advance(&episode_id).unwrap().1);
@@ -213,9 +163,7 @@ fn an_envelope_that_names_another_producer_than_its_sender_is_not_authentic() {
     let mut space = space(worker::proposes("basic"));
     let own = event(&mut space);
     let sender = own.envelope().producer.clone();
-    let forged = changed(&own, |envelope| {
-        envelope.producer.actor_id = services::actor(Role::Observer)
-    });
+    let forged = changed(&own, |envelope| envelope.producer.actor_id = services::actor(Role::Observer));
     let auth = space.authenticate(&closer_contracts::auth::Subject {
         id: forged.id().into(),
         content_digest: forged.content_digest(),
@@ -223,15 +171,8 @@ fn an_envelope_that_names_another_producer_than_its_sender_is_not_authentic() {
         producer: sender.actor_id.clone(),
         role: Some(sender.role),
     });
-    let submission = Submission {
-        content: Arc::new(forged),
-        producer: sender,
-        auth: auth.unwrap(),
-    };
-    refused(
-        &space.submit(Input::Payload(submission)).unwrap(),
-        Code::Unauthenticated,
-    );
+    let submission = Submission { content: Arc::new(forged), producer: sender, auth: auth.unwrap() };
+    refused(&space.submit(Input::Payload(submission)).unwrap(), Code::Unauthenticated);
     recorded(&space.submit_payload(own).unwrap());
 }
 
@@ -243,12 +184,7 @@ fn a_proof_of_other_content_proves_nothing() {
     let proof = space.submission(own.clone()).unwrap();
     let other = changed(&own, |envelope| envelope.created_at = envelope.created_at.plus_ms(1));
     refused(
-        &space
-            .submit(Input::Payload(Submission {
-                content: Arc::new(other),
-                ..proof.clone()
-            }))
-            .unwrap(),
+        &space.submit(Input::Payload(Submission { content: Arc::new(other), ..proof.clone() })).unwrap(),
         Code::Unauthenticated,
     );
     recorded(&space.submit(Input::Payload(proof)).unwrap());
@@ -267,10 +203,7 @@ fn an_identity_revoked_since_it_was_authenticated_is_refused() {
     space.pass(10_000).unwrap();
     refused(&space.submit(Input::Payload(late)).unwrap(), Code::Unauthenticated);
     let next = event(&mut space);
-    assert!(
-        space.submission(next).is_err(),
-        "nor is anything authenticated any more"
-    );
+    assert!(space.submission(next).is_err(), "nor is anything authenticated any more");
 }
 
 #[test]
@@ -281,22 +214,14 @@ fn an_id_that_a_service_takes_for_a_second_time_is_a_conflict_and_the_log_goes_o
     recorded(&space.submit_payload(first.clone()).unwrap());
     space.world.set(&plan_target(), "plan", "gone");
     let second = space.observation(&plan_target(), Some("o-1")).unwrap();
-    let Body::Evidence(known) = first.body() else {
-        unreachable!("an observation")
-    };
-    let Body::Evidence(body) = second.body() else {
-        unreachable!("an observation")
-    };
+    let Body::Evidence(known) = first.body() else { unreachable!("an observation") };
+    let Body::Evidence(body) = second.body() else { unreachable!("an observation") };
     let mut reused = (**body).clone();
     reused.evidence_id = known.evidence_id.clone();
     let reused = changed(&second, |envelope| envelope.body = reused.into());
     refused(&space.submit_payload(reused).unwrap(), Code::KeyConflict);
     assert_eq!(
-        space
-            .view()
-            .evidence
-            .get(&known.evidence_id)
-            .map(|evidence| evidence.payload.id().clone()),
+        space.view().evidence.get(&known.evidence_id).map(|evidence| evidence.payload.id().clone()),
         Some(first.id().clone())
     );
     recorded(&space.submit_payload(second).unwrap());
@@ -307,47 +232,23 @@ fn a_disclosure_receipt_never_changes_once_it_is_issued() {
     shows!("CP-C1-08"; by "sequence.key_taken");
     let mut space = space(worker::proposes("basic"));
     let episode_id = begun(&mut space);
-    let Next::Work { participant, role } = space.next(&episode_id).unwrap() else {
-        panic!("work comes first")
-    };
+    let Next::Work { participant, role } = space.next(&episode_id).unwrap() else { panic!("work comes first") };
     let episode = space.view().episodes.get(&episode_id).expect("the episode").clone();
     let now = space.moment().now;
     let packet = closer_protocol::work::draft(space.view(), &episode, &participant, &role, &now).unwrap();
     let mut wider = packet.disclosure.clone();
     wider.permitted_use.push("publish it".into());
     let first = space.submission(packet.work.clone()).unwrap();
-    recorded(
-        &space
-            .submit(Input::Issue {
-                work: first,
-                disclosure: packet.disclosure.clone(),
-            })
-            .unwrap(),
-    );
+    recorded(&space.submit(Input::Issue { work: first, disclosure: packet.disclosure.clone() }).unwrap());
     let digest = closer_contracts::canonical::digest_of(&wider).unwrap();
     let again = changed(&packet.work, |envelope| {
         envelope.payload_id = "pl.work-again".into();
         envelope.disclosure.digest = digest;
     });
     let again = space.submission(again).unwrap();
-    refused(
-        &space
-            .submit(Input::Issue {
-                work: again,
-                disclosure: wider,
-            })
-            .unwrap(),
-        Code::KeyConflict,
-    );
-    let held = space
-        .view()
-        .disclosure(packet.disclosure.disclosure_id.as_str())
-        .expect("the receipt")
-        .digest;
-    assert_eq!(
-        held,
-        closer_contracts::canonical::digest_of(&packet.disclosure).unwrap()
-    );
+    refused(&space.submit(Input::Issue { work: again, disclosure: wider }).unwrap(), Code::KeyConflict);
+    let held = space.view().disclosure(packet.disclosure.disclosure_id.as_str()).expect("the receipt").digest;
+    assert_eq!(held, closer_contracts::canonical::digest_of(&packet.disclosure).unwrap());
 }
 
 #[test]
@@ -356,12 +257,8 @@ fn the_five_checks_are_reported_apart() {
     let mut space = space(worker::proposes("basic"));
     let payload = event(&mut space);
     let coordinator = services::actor_ref(Role::Coordinator);
-    let reply = space
-        .submit_payload(changed(&payload, |envelope| envelope.producer = coordinator))
-        .unwrap();
-    let closer_protocol::input::Reply::Refused(denials) = reply else {
-        panic!("recorded")
-    };
+    let reply = space.submit_payload(changed(&payload, |envelope| envelope.producer = coordinator)).unwrap();
+    let closer_protocol::input::Reply::Refused(denials) = reply else { panic!("recorded") };
     let failed: Vec<CheckKind> = closer_protocol::intake::report(&denials)
         .into_iter()
         .filter(|(_, holds)| !holds)
@@ -375,16 +272,9 @@ fn a_million_inputs_that_nobody_authenticated_grow_the_log_by_less_than_a_mebiby
     let mut space = space(worker::proposes("basic"));
     let before = space.records().len();
     for number in 0..1_000_000u32 {
-        let denial = Denial::new(
-            Code::Unauthenticated,
-            CheckKind::Authentication,
-            "no session and no signature",
-        );
+        let denial = Denial::new(Code::Unauthenticated, CheckKind::Authentication, "no session and no signature");
         let subject = Text::new(format!("post {number}"));
-        refused(
-            &space.submit(Input::Unreadable { subject, denial }).unwrap(),
-            Code::Unauthenticated,
-        );
+        refused(&space.submit(Input::Unreadable { subject, denial }).unwrap(), Code::Unauthenticated);
     }
     let grown: usize = space
         .records()
@@ -395,9 +285,5 @@ fn a_million_inputs_that_nobody_authenticated_grow_the_log_by_less_than_a_mebiby
     assert!(grown < 1 << 20, "{grown} bytes");
     assert!(space.records().len() > before, "the flood is on record");
     let told = crate::support::since(&space, before);
-    assert!(
-        told.iter()
-            .all(|entry| matches!(entry, closer_protocol::Entry::Notice(_))),
-        "{told:?}"
-    );
+    assert!(told.iter().all(|entry| matches!(entry, closer_protocol::Entry::Notice(_))), "{told:?}");
 }

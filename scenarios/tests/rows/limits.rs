@@ -18,26 +18,16 @@ fn broad(number: usize) -> RestrictiveAction {
         address: format!("service-{number}-*").as_str().into(),
         ..TargetPattern::exactly(&plan_target())
     };
-    suspend(AffectedScope::Target {
-        operation: None,
-        targets,
-    })
+    suspend(AffectedScope::Target { operation: None, targets })
 }
 
 pub(crate) fn told(space: &Space, kind: NoticeKind) -> Vec<String> {
     let notices = space.view().notices.values().filter(|notice| notice.kind == kind);
-    notices
-        .map(|notice| notice.owner.as_ref().map_or_else(String::new, ToString::to_string))
-        .collect()
+    notices.map(|notice| notice.owner.as_ref().map_or_else(String::new, ToString::to_string)).collect()
 }
 
 fn is_suspended(space: &Space) -> bool {
-    space
-        .view()
-        .state
-        .appointment(&"issuer-1".into())
-        .expect("the appointment")
-        .broad_suspended
+    space.view().state.appointment(&"issuer-1".into()).expect("the appointment").broad_suspended
 }
 
 #[test]
@@ -52,20 +42,9 @@ fn a_flood_of_restrictions_stops_at_the_issuers_limit_and_no_narrow_one_is_lost(
     }
     assert_eq!(space.refusals().unwrap().first(), Some(&Code::IssuerLimit));
     assert_eq!(restrictions(&space), 3, "what is in force stays in force");
-    recorded(
-        &space
-            .restrict("issuer-1", RestrictiveAction::RevokeGrant("grant-1".into()))
-            .unwrap(),
-    );
+    recorded(&space.restrict("issuer-1", RestrictiveAction::RevokeGrant("grant-1".into())).unwrap());
     assert!(
-        space
-            .view()
-            .state
-            .grant(&"grant-1".into())
-            .expect("the grant")
-            .revocation
-            .revoked_by
-            .is_some(),
+        space.view().state.grant(&"grant-1".into()).expect("the grant").revocation.revoked_by.is_some(),
         "one named grant is always revoked"
     );
 }
@@ -75,14 +54,8 @@ fn a_target_has_a_limit_of_its_own() {
     shows!("CP-7.2-23"; by "urgent.target_limit_reached");
     let mut space = founded(&appointed(|appointment| appointment.outstanding_per_target_max = 1));
     recorded(&space.restrict("issuer-1", broad(1)).unwrap());
-    let wider = TargetPattern {
-        address: "service-*".into(),
-        ..TargetPattern::exactly(&plan_target())
-    };
-    let wider = suspend(AffectedScope::Target {
-        operation: None,
-        targets: wider,
-    });
+    let wider = TargetPattern { address: "service-*".into(), ..TargetPattern::exactly(&plan_target()) };
+    let wider = suspend(AffectedScope::Target { operation: None, targets: wider });
     refused(&space.restrict("issuer-1", wider).unwrap(), Code::IssuerLimit);
     let mut space = founded(&appointed(|appointment| appointment.outstanding_per_target_max = 1));
     recorded(&space.restrict("issuer-1", broad(1)).unwrap());
@@ -95,41 +68,16 @@ fn beyond_a_limit_the_owner_is_told_and_the_issuer_makes_no_further_broad_restri
     let mut space = founded(&appointed(|appointment| appointment.outstanding_max = 1));
     recorded(&space.restrict("issuer-1", suspend(narrow())).unwrap());
     assert!(!is_suspended(&space));
-    recorded(
-        &space
-            .restrict("issuer-1", RestrictiveAction::RevokeGrant("grant-1".into()))
-            .unwrap(),
-    );
-    assert!(
-        is_suspended(&space),
-        "a narrow one beyond the limit is committed, and counts"
-    );
-    assert_eq!(
-        told(&space, NoticeKind::Escalation),
-        ["user"],
-        "an owner who is not the issuer"
-    );
-    recorded(&reconcile(
-        &mut space,
-        "user",
-        ProducerRole::User,
-        ReconciliationDisposition::Confirmed,
-    ));
+    recorded(&space.restrict("issuer-1", RestrictiveAction::RevokeGrant("grant-1".into())).unwrap());
+    assert!(is_suspended(&space), "a narrow one beyond the limit is committed, and counts");
+    assert_eq!(told(&space, NoticeKind::Escalation), ["user"], "an owner who is not the issuer");
+    recorded(&reconcile(&mut space, "user", ProducerRole::User, ReconciliationDisposition::Confirmed));
     refused(&space.restrict("issuer-1", broad(1)).unwrap(), Code::IssuerSuspended);
-    let suspension = space.view().commits.values().find(|committed| {
-        committed
-            .commit
-            .delta
-            .changes
-            .iter()
-            .any(|change| matches!(change, Change::Revise { .. }))
-    });
-    let cited = suspension
-        .expect("the suspension")
-        .commit
-        .delta
-        .required_authority_refs
-        .clone();
+    let suspension =
+        space.view().commits.values().find(|committed| {
+            committed.commit.delta.changes.iter().any(|change| matches!(change, Change::Revise { .. }))
+        });
+    let cited = suspension.expect("the suspension").commit.delta.required_authority_refs.clone();
     assert_eq!(
         cited.iter().map(|authority| authority.kind).collect::<Vec<_>>(),
         [AuthorityKind::Profile],
@@ -144,26 +92,11 @@ fn an_issuer_is_suspended_once() {
     recorded(&space.restrict("issuer-1", suspend(narrow())).unwrap());
     let suspensions = |space: &Space| {
         let revises = |change: &Change| matches!(change, Change::Revise { .. });
-        space
-            .view()
-            .commits
-            .values()
-            .filter(|committed| committed.commit.delta.changes.iter().any(revises))
-            .count()
+        space.view().commits.values().filter(|committed| committed.commit.delta.changes.iter().any(revises)).count()
     };
-    recorded(
-        &space
-            .restrict("issuer-1", RestrictiveAction::RevokeGrant("grant-1".into()))
-            .unwrap(),
-    );
-    let other = TargetPattern {
-        address: "service-b".into(),
-        ..TargetPattern::exactly(&plan_target())
-    };
-    let other = AffectedScope::Target {
-        operation: Some("plan.change".into()),
-        targets: other,
-    };
+    recorded(&space.restrict("issuer-1", RestrictiveAction::RevokeGrant("grant-1".into())).unwrap());
+    let other = TargetPattern { address: "service-b".into(), ..TargetPattern::exactly(&plan_target()) };
+    let other = AffectedScope::Target { operation: Some("plan.change".into()), targets: other };
     recorded(&space.restrict("issuer-1", suspend(other)).unwrap());
     assert_eq!(suspensions(&space), 1);
 }
@@ -186,19 +119,12 @@ fn a_missed_review_suspends_the_issuer_without_any_further_event() {
 fn what_an_issuer_may_not_restrict_is_handed_to_the_independent_authority() {
     shows!("CP-7.2-29"; by "urgent.handed_over");
     let authority = identity("watch", IdentityKind::Issuer, &[ProducerRole::Issuer], &[]);
-    let second = Item::Appointment(Appointment {
-        issuer: "watch".into(),
-        ..appointment_of_issuer_1()
-    });
-    let deployment = appointed(|appointment| appointment.broad_suspended = true)
-        .with(Item::Identity(authority))
-        .with(second);
+    let second = Item::Appointment(Appointment { issuer: "watch".into(), ..appointment_of_issuer_1() });
+    let deployment =
+        appointed(|appointment| appointment.broad_suspended = true).with(Item::Identity(authority)).with(second);
     let mut space = founded(&deployment.with_profile(|profile| profile.restrictive_authority = "watch".into()));
     let statement = space.statement("issuer-1", broad(1));
-    refused(
-        &space.submit_statement(statement.clone()).unwrap(),
-        Code::IssuerSuspended,
-    );
+    refused(&space.submit_statement(statement.clone()).unwrap(), Code::IssuerSuspended);
     assert_eq!(told(&space, NoticeKind::Escalation), ["watch"]);
     let kept = space.entries().unwrap().into_iter().any(|(_, entry)| {
         matches!(entry, Entry::Artifact(artifact) if matches!(&*artifact, ArtifactBody::RestrictionStatement(kept) if **kept == statement))

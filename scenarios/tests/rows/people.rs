@@ -87,15 +87,9 @@ fn an_acknowledgment_grants_nothing() {
     shows!("CP-C13-06"; by "bench.only_acknowledged");
     let (mut space, decision_id) = asked();
     let before = grants(&space);
-    refused(
-        &space.answer(&decision_id, DecisionType::Acknowledgment).unwrap(),
-        Code::NotAGrant,
-    );
+    refused(&space.answer(&decision_id, DecisionType::Acknowledgment).unwrap(), Code::NotAGrant);
     assert_eq!(grants(&space), before);
-    assert_eq!(
-        space.view().packets.get(&decision_id).map(|packet| packet.status),
-        Some(PacketStatus::Open)
-    );
+    assert_eq!(space.view().packets.get(&decision_id).map(|packet| packet.status), Some(PacketStatus::Open));
     space.run().unwrap();
     assert_eq!(space.world.effects().len(), 0);
 }
@@ -113,11 +107,7 @@ fn four_kinds_of_answer_are_told_apart_and_one_leads_to_a_grant() {
         let before = grants(&space).len();
         recorded(&space.answer(&decision_id, answer).unwrap());
         assert_eq!(grants(&space).len() > before, granted, "{answer}");
-        assert_eq!(
-            status(&space, "o-1"),
-            ObligationStatus::Active,
-            "the obligation is worked on again"
-        );
+        assert_eq!(status(&space, "o-1"), ObligationStatus::Active, "the obligation is worked on again");
         let (_, decision) = space
             .view()
             .decisions
@@ -152,16 +142,8 @@ fn a_packet_is_answered_by_the_user_and_nobody_else() {
     let (mut space, decision_id) = asked();
     let before = grants(&space);
     let decision = space.decision(&decision_id, DecisionType::ScopedAuthorization).unwrap();
-    let worker = ActorRef {
-        actor_id: "worker".into(),
-        role: ProducerRole::Participant,
-    };
-    refused(
-        &space
-            .submit_artifact(decision, worker, SigningScope::UserDecision)
-            .unwrap(),
-        Code::MissingAuthority,
-    );
+    let worker = ActorRef { actor_id: "worker".into(), role: ProducerRole::Participant };
+    refused(&space.submit_artifact(decision, worker, SigningScope::UserDecision).unwrap(), Code::MissingAuthority);
     let mut for_another = space.decision(&decision_id, DecisionType::ScopedAuthorization).unwrap();
     for_another.authenticated_issuer.identity = "worker".into();
     refused(&space.submit_decision(for_another).unwrap(), Code::MissingAuthority);
@@ -172,11 +154,7 @@ fn a_packet_is_answered_by_the_user_and_nobody_else() {
 fn whoever_declares_decides_or_grants_is_authenticated() {
     shows!("CP-C14-17", "CP-C1-05"; by "auth.role_unassigned");
     let (mut space, _) = asked();
-    for scope in [
-        SigningScope::Declaration,
-        SigningScope::UserDecision,
-        SigningScope::Grant,
-    ] {
+    for scope in [SigningScope::Declaration, SigningScope::UserDecision, SigningScope::Grant] {
         let claimed = |producer: &str| Subject {
             id: "something".into(),
             content_digest: Digest::of(b"something"),
@@ -200,24 +178,11 @@ fn a_packet_invents_neither_preference_nor_proposal() {
     space.run().unwrap();
     let (_, shown) = space.view().packets.get_min().expect("a packet").clone();
     assert_eq!(shown.packet.body.decision_class, DecisionClass::MaterialTradeoff);
-    assert_eq!(
-        (
-            &shown.packet.body.recommendation,
-            &shown.packet.body.requested_authorization
-        ),
-        (&None, &None)
-    );
+    assert_eq!((&shown.packet.body.recommendation, &shown.packet.body.requested_authorization), (&None, &None));
     assert!(shown.packet.body.recommendation_reason.is_some());
     let mut silent = shown.packet.payload.envelope().clone();
-    silent.body = Briefcase {
-        recommendation_reason: None,
-        ..(*shown.packet.body).clone()
-    }
-    .into();
-    assert_eq!(
-        Payload::seal(silent).map_err(|fault| fault.code).err(),
-        Some(Code::SchemaInvalid)
-    );
+    silent.body = Briefcase { recommendation_reason: None, ..(*shown.packet.body).clone() }.into();
+    assert_eq!(Payload::seal(silent).map_err(|fault| fault.code).err(), Some(Code::SchemaInvalid));
 }
 
 #[test]
@@ -250,33 +215,17 @@ fn a_missed_deadline_is_told_once_to_the_owner_that_its_policy_names() {
         .entries()
         .unwrap()
         .into_iter()
-        .filter_map(|(_, entry)| {
-            if let closer_protocol::Entry::Notice(notice) = entry {
-                Some(notice)
-            } else {
-                None
-            }
-        })
+        .filter_map(|(_, entry)| if let closer_protocol::Entry::Notice(notice) = entry { Some(notice) } else { None })
         .filter(|notice| notice.kind == NoticeKind::Overdue)
         .collect();
     assert_eq!(overdue.len(), 1, "{overdue:?}");
     assert_eq!(overdue[0].owner, Some("user".into()));
-    assert!(
-        overdue[0]
-            .subjects
-            .iter()
-            .any(|subject| subject.as_str() == decision_id.as_str())
-    );
+    assert!(overdue[0].subjects.iter().any(|subject| subject.as_str() == decision_id.as_str()));
     let obligation = space.view().state.obligation(&"o-1".into()).expect("the obligation");
     assert!(obligation.status.is_open() && (!obligation.reentry_refs.is_empty() || obligation.trigger_gap.is_some()));
     recorded(&space.answer(&decision_id, DecisionType::ScopedAuthorization).unwrap());
     assert_eq!(
-        space
-            .view()
-            .notices
-            .values()
-            .filter(|notice| notice.kind == NoticeKind::Overdue)
-            .count(),
+        space.view().notices.values().filter(|notice| notice.kind == NoticeKind::Overdue).count(),
         1,
         "a late answer erases nothing"
     );
@@ -288,37 +237,15 @@ fn granting(
     decision_id: &DecisionId,
     widen: impl FnOnce(&mut closer_contracts::audit::Grant),
 ) -> closer_contracts::delta::Delta {
-    let (reference, _) = space
-        .view()
-        .decisions
-        .get(decision_id)
-        .and_then(|decisions| decisions.first())
-        .expect("the answer")
-        .clone();
-    let held = space
-        .view()
-        .state
-        .items(ItemKind::Grant)
-        .filter_map(|accepted| accepted.item.as_grant());
-    let made = held
-        .into_iter()
-        .find(|grant| grant.grant_id != "grant-1".into())
-        .cloned();
+    let (reference, _) =
+        space.view().decisions.get(decision_id).and_then(|decisions| decisions.first()).expect("the answer").clone();
+    let held = space.view().state.items(ItemKind::Grant).filter_map(|accepted| accepted.item.as_grant());
+    let made = held.into_iter().find(|grant| grant.grant_id != "grant-1".into()).cloned();
     let mut grant = made.expect("the grant that the decision led to");
     grant.grant_id = space.fresh("grant").as_str().into();
     widen(&mut grant);
-    let authority = AuthorityRef {
-        kind: AuthorityKind::UserDecision,
-        reference,
-    };
-    delta(
-        space,
-        vec![Change::Add {
-            item: Box::new(Item::Grant(grant)),
-        }],
-        Vec::new(),
-        vec![authority],
-    )
+    let authority = AuthorityRef { kind: AuthorityKind::UserDecision, reference };
+    delta(space, vec![Change::Add { item: Box::new(Item::Grant(grant)) }], Vec::new(), vec![authority])
 }
 
 #[test]
@@ -328,12 +255,7 @@ fn a_grant_is_never_wider_than_what_the_user_was_asked() {
     recorded(&space.answer(&decision_id, DecisionType::ScopedAuthorization).unwrap());
     let widened: [fn(&mut closer_contracts::audit::Grant); 4] = [
         |grant| grant.allowed_operations.push("plan.cancel".into()),
-        |grant| {
-            grant.targets = vec![TargetPattern {
-                address: "*".into(),
-                ..TargetPattern::exactly(&plan_target())
-            }]
-        },
+        |grant| grant.targets = vec![TargetPattern { address: "*".into(), ..TargetPattern::exactly(&plan_target()) }],
         |grant| grant.parameter_bounds[0].one_of = Some(vec![Plain(json!("huge"))]),
         |grant| grant.expiry = grant.expiry.plus_ms(1),
     ];
@@ -355,33 +277,15 @@ fn a_preference_is_no_authority_for_a_grant() {
     shows!("CP-INV-02", "CP-C13-05"; by "commit.decision_authorizes");
     let (mut space, decision_id) = asked();
     recorded(&space.answer(&decision_id, DecisionType::Preference).unwrap());
-    let (reference, _) = space
-        .view()
-        .decisions
-        .get(&decision_id)
-        .and_then(|decisions| decisions.first())
-        .expect("the answer")
-        .clone();
-    let asked = packet(&space, &decision_id)
-        .requested_authorization
-        .expect("it asks")
-        .grant()
-        .clone();
+    let (reference, _) =
+        space.view().decisions.get(&decision_id).and_then(|decisions| decisions.first()).expect("the answer").clone();
+    let asked = packet(&space, &decision_id).requested_authorization.expect("it asks").grant().clone();
     let mut grant = closer_scenarios::founding::grant("grant-2", "plan.change", &["large"]);
     grant.parameter_bounds = asked.parameter_bounds.clone();
     grant.expiry = asked.expiry.clone();
-    let authority = AuthorityRef {
-        kind: AuthorityKind::UserDecision,
-        reference,
-    };
-    let delta = delta(
-        &mut space,
-        vec![Change::Add {
-            item: Box::new(Item::Grant(grant)),
-        }],
-        Vec::new(),
-        vec![authority],
-    );
+    let authority = AuthorityRef { kind: AuthorityKind::UserDecision, reference };
+    let delta =
+        delta(&mut space, vec![Change::Add { item: Box::new(Item::Grant(grant)) }], Vec::new(), vec![authority]);
     recorded(&propose(&mut space, delta.clone()));
     recorded(&endorse(&mut space, &delta, Disposition::Endorsed));
     refused(&commit(&mut space, &delta), Code::MissingAuthority);
@@ -394,9 +298,6 @@ fn an_artifacts_id_stands_for_one_content() {
     let first = space.decision(&decision_id, DecisionType::Preference).unwrap();
     recorded(&space.submit_decision(first.clone()).unwrap());
     refused(&space.submit_decision(first.clone()).unwrap(), Code::Duplicate);
-    let rebound = closer_contracts::audit::UserDecision {
-        decision_type: DecisionType::ScopedAuthorization,
-        ..first
-    };
+    let rebound = closer_contracts::audit::UserDecision { decision_type: DecisionType::ScopedAuthorization, ..first };
     refused(&space.submit_decision(rebound).unwrap(), Code::KeyConflict);
 }

@@ -40,42 +40,21 @@ fn observe(space: &mut Space) {
     let now = space.moment().now;
     let observed = space.world.observe(&plan_target(), &now);
     let view = space.view().clone();
-    let method = view
-        .state
-        .readback_method(&"plan.read".into())
-        .expect("the method")
-        .clone();
-    let payload = readback::draft(
-        &view,
-        &method,
-        &observed,
-        &plan_target(),
-        None,
-        Some(&"o-1".into()),
-        &now,
-    )
-    .unwrap();
+    let method = view.state.readback_method(&"plan.read".into()).expect("the method").clone();
+    let payload = readback::draft(&view, &method, &observed, &plan_target(), None, Some(&"o-1".into()), &now).unwrap();
     let reply = space.submit_payload(payload).unwrap();
     assert!(reply.refusal().is_none(), "{reply:?}");
 }
 
 fn dispatch(space: &mut Space, payload_id: PayloadId) -> Vec<Denial> {
-    match space
-        .submit(Input::Dispatch {
-            payload_id,
-            adjudication_id: None,
-        })
-        .unwrap()
-    {
+    match space.submit(Input::Dispatch { payload_id, adjudication_id: None }).unwrap() {
         Reply::Recorded(_) => panic!("admitted"),
         Reply::Refused(denials) => denials,
     }
 }
 
 fn names(denials: &[Denial], code: Code, offending: &str) -> bool {
-    denials
-        .iter()
-        .any(|d| d.code == code && d.offending.as_deref().is_some_and(|o| o.contains(offending)))
+    denials.iter().any(|d| d.code == code && d.offending.as_deref().is_some_and(|o| o.contains(offending)))
 }
 
 fn default() -> (Space, EpisodeId, PayloadId) {
@@ -85,12 +64,7 @@ fn default() -> (Space, EpisodeId, PayloadId) {
 #[test]
 fn nothing_changed_and_the_action_is_admitted() {
     let (mut space, _, payload_id) = default();
-    let reply = space
-        .submit(Input::Dispatch {
-            payload_id,
-            adjudication_id: None,
-        })
-        .unwrap();
+    let reply = space.submit(Input::Dispatch { payload_id, adjudication_id: None }).unwrap();
     assert!(matches!(reply, Reply::Recorded(_)), "{reply:?}");
     assert_eq!(space.world.effects().len(), 1);
 }
@@ -101,19 +75,10 @@ fn a_pattern_restriction_refuses_and_names_itself() {
     let (mut space, _, payload_id) = default();
     let mut targets = TargetPattern::exactly(&plan_target());
     targets.account = "account-*".into();
-    let scope = AffectedScope::Target {
-        operation: None,
-        targets,
-    };
-    space
-        .restrict("issuer-1", RestrictiveAction::SuspendEligibility(scope))
-        .unwrap();
+    let scope = AffectedScope::Target { operation: None, targets };
+    space.restrict("issuer-1", RestrictiveAction::SuspendEligibility(scope)).unwrap();
     let denials = dispatch(&mut space, payload_id);
-    assert_eq!(
-        closer_contracts::refusal::foremost(&denials).map(|d| d.code),
-        Some(Code::Restricted),
-        "{denials:?}"
-    );
+    assert_eq!(closer_contracts::refusal::foremost(&denials).map(|d| d.code), Some(Code::Restricted), "{denials:?}");
     assert!(names(&denials, Code::Restricted, "restrict-statement"), "{denials:?}");
     assert!(names(&denials, Code::StaleVersion, "scope:"), "{denials:?}");
     assert_eq!(space.world.effects().len(), 0);
@@ -123,15 +88,9 @@ fn a_pattern_restriction_refuses_and_names_itself() {
 fn a_revoked_grant_permits_nothing_from_then_on() {
     shows!("CP-4.2-04", "CP-0-03", "CP-10.2-05"; by "monitor.grant_revoked");
     let (mut space, _, payload_id) = default();
-    space
-        .restrict("issuer-1", RestrictiveAction::RevokeGrant("grant-1".into()))
-        .unwrap();
+    space.restrict("issuer-1", RestrictiveAction::RevokeGrant("grant-1".into())).unwrap();
     let denials = dispatch(&mut space, payload_id);
-    assert_eq!(
-        closer_contracts::refusal::foremost(&denials).map(|d| d.code),
-        Some(Code::GrantRevoked),
-        "{denials:?}"
-    );
+    assert_eq!(closer_contracts::refusal::foremost(&denials).map(|d| d.code), Some(Code::GrantRevoked), "{denials:?}");
     assert!(names(&denials, Code::GrantRevoked, "grant-1"), "{denials:?}");
 }
 
@@ -160,10 +119,7 @@ fn a_premise_that_falls_by_cascade_asks_for_a_new_assessment_and_is_named() {
             object: Plain(serde_json::Value::String("the export".into())),
             scope: closer_scenarios::founding::scope(),
         };
-        answer.claims.push(ProposedClaim {
-            proposition: export,
-            applicability: vec!["as observed".into()],
-        });
+        answer.claims.push(ProposedClaim { proposition: export, applicability: vec!["as observed".into()] });
         let supports = |id| worker::relation(view, "p-export", id, Relation::Supports);
         answer.assessments.extend(view.evidence.keys().map(supports));
         answer
@@ -172,38 +128,16 @@ fn a_premise_that_falls_by_cascade_asks_for_a_new_assessment_and_is_named() {
     observe(&mut space);
     let episode_id = begun(&mut space);
     space.finish(&episode_id).unwrap();
-    let claim_on = |space: &Space, id: &str| {
-        space
-            .view()
-            .state
-            .claims_on(&id.into())
-            .next()
-            .expect("the claim")
-            .item
-            .id()
-    };
+    let claim_on =
+        |space: &Space, id: &str| space.view().state.claims_on(&id.into()).next().expect("the claim").item.id();
     let (premise, dependent) = (claim_on(&space, "p-export"), claim_on(&space, "p-o-1"));
-    let rests = Dependency {
-        dependency_id: "rests".into(),
-        premise: premise.clone(),
-        dependent: dependent.clone(),
-    };
+    let rests = Dependency { dependency_id: "rests".into(), premise: premise.clone(), dependent: dependent.clone() };
     endorsed(&mut space, Change::AddDependency { dependency: rests });
     let episode_id = begun(&mut space);
     let payload_id = until_dispatch(&mut space, &episode_id);
-    endorsed(
-        &mut space,
-        Change::Suspend {
-            kind: ItemKind::Claim,
-            id: premise,
-            reason: "It was found wrong.".into(),
-        },
-    );
+    endorsed(&mut space, Change::Suspend { kind: ItemKind::Claim, id: premise, reason: "It was found wrong.".into() });
     let denials = dispatch(&mut space, payload_id);
-    assert!(
-        names(&denials, Code::StaleVersion, &format!("claim:{dependent}")),
-        "{denials:?}"
-    );
+    assert!(names(&denials, Code::StaleVersion, &format!("claim:{dependent}")), "{denials:?}");
     assert_eq!(space.world.effects().len(), 1, "only the earlier one");
 }
 

@@ -13,9 +13,7 @@ use closer_scenarios::founding::plan_target;
 use closer_scenarios::{Deployment, Mode};
 
 fn observed(payload: &Payload, change: impl FnOnce(&mut Evidence)) -> Payload {
-    let Body::Evidence(evidence) = payload.body() else {
-        unreachable!("an observation")
-    };
+    let Body::Evidence(evidence) = payload.body() else { unreachable!("an observation") };
     let mut evidence = (**evidence).clone();
     change(&mut evidence);
     changed(payload, |envelope| envelope.body = evidence.into())
@@ -34,20 +32,12 @@ fn an_outcome_is_not_adjudicated_without_its_readback() {
     let evidence = view.evidence.values().next().expect("the readback");
     let judged =
         closer_protocol::adjudicate::post_outcome(&view, episode, attempt, evidence, &space.moment().now).unwrap();
-    let Body::Adjudication(body) = judged.body() else {
-        unreachable!("an adjudication")
-    };
+    let Body::Adjudication(body) = judged.body() else { unreachable!("an adjudication") };
     assert_eq!(body.phase, Phase::PostOutcome);
     let mut without = judged.envelope().clone();
-    without.body = closer_contracts::adjudication::Adjudication {
-        readback_refs: Vec::new(),
-        ..(**body).clone()
-    }
-    .into();
-    assert_eq!(
-        Payload::seal(without).map_err(|fault| fault.code).err(),
-        Some(Code::SchemaInvalid)
-    );
+    without.body =
+        closer_contracts::adjudication::Adjudication { readback_refs: Vec::new(), ..(**body).clone() }.into();
+    assert_eq!(Payload::seal(without).map_err(|fault| fault.code).err(), Some(Code::SchemaInvalid));
     recorded(&space.submit_payload(judged).unwrap());
 }
 
@@ -121,17 +111,9 @@ fn after_a_crash_between_call_and_record_the_target_decides() {
         let attempt = space.view().attempts.values().next().expect("the attempt");
         assert_eq!(attempt.status, AttemptStatus::OutcomeUnknown);
         space.finish(&episode_id).unwrap();
-        let expected = if applied {
-            ObligationStatus::Resolved
-        } else {
-            ObligationStatus::Active
-        };
+        let expected = if applied { ObligationStatus::Resolved } else { ObligationStatus::Active };
         assert_eq!(status(&space, "o-1"), expected, "applied: {applied}");
-        assert_eq!(
-            space.world.effects().len(),
-            usize::from(applied),
-            "no effect is repeated"
-        );
+        assert_eq!(space.world.effects().len(), usize::from(applied), "no effect is repeated");
     }
 }
 
@@ -144,25 +126,13 @@ fn the_interval_between_authorization_and_effect_is_on_record_or_said_to_be_unkn
     space.pass(2_000).unwrap();
     space.send().unwrap();
     let attempt = space.view().attempts.values().next().expect("the attempt").clone();
-    let sent_at = attempt
-        .outcome
-        .as_ref()
-        .and_then(|outcome| outcome.sent_at.clone())
-        .expect("it was sent");
+    let sent_at = attempt.outcome.as_ref().and_then(|outcome| outcome.sent_at.clone()).expect("it was sent");
     assert_eq!(sent_at.unix_ms() - attempt.intent.authorized_at.unix_ms(), 2_000);
     space.pass(2_000).unwrap();
     space.world.set(&plan_target(), "plan", "large");
     let read = readback_now(&mut space);
     recorded(&space.submit_payload(read).unwrap());
-    let settled = space
-        .view()
-        .attempts
-        .values()
-        .next()
-        .expect("the attempt")
-        .outcome
-        .clone()
-        .expect("settled");
+    let settled = space.view().attempts.values().next().expect("the attempt").outcome.clone().expect("settled");
     assert_eq!(
         (settled.status, settled.sent_at.clone()),
         (AttemptStatus::NoEffectConfirmed, Some(sent_at)),
@@ -173,9 +143,5 @@ fn the_interval_between_authorization_and_effect_is_on_record_or_said_to_be_unkn
     recorded(&dispatch(&mut space, &payload_id));
     space.crash().unwrap();
     let attempt = space.view().attempts.values().next().expect("the attempt");
-    assert_eq!(
-        attempt.outcome.as_ref().map(|outcome| outcome.sent_at.clone()),
-        Some(None),
-        "unknown after a crash"
-    );
+    assert_eq!(attempt.outcome.as_ref().map(|outcome| outcome.sent_at.clone()), Some(None), "unknown after a crash");
 }

@@ -45,12 +45,7 @@ pub(crate) fn recorded(reply: &Reply) {
 
 /// The status of an obligation.
 pub(crate) fn status(space: &Space, id: &str) -> ObligationStatus {
-    space
-        .view()
-        .state
-        .obligation(&id.into())
-        .expect("the obligation")
-        .status
+    space.view().state.obligation(&id.into()).expect("the obligation").status
 }
 
 /// The price event arrives and an episode on `o-1` begins.
@@ -67,11 +62,7 @@ pub(crate) fn until(space: &mut Space, episode_id: &EpisodeId, reached: impl Fn(
         if reached(&next) {
             return next;
         }
-        assert!(
-            next != Next::Ended,
-            "the episode ended before that: {:?}",
-            space.refusals().unwrap()
-        );
+        assert!(next != Next::Ended, "the episode ended before that: {:?}", space.refusals().unwrap());
         space.advance(episode_id).unwrap();
     }
     panic!("the stage is not reached");
@@ -87,12 +78,7 @@ pub(crate) fn until_dispatch(space: &mut Space, episode_id: &EpisodeId) -> Paylo
 
 /// Asks for the admission of one attempt.
 pub(crate) fn dispatch(space: &mut Space, payload_id: &PayloadId) -> Reply {
-    space
-        .submit(Input::Dispatch {
-            payload_id: payload_id.clone(),
-            adjudication_id: None,
-        })
-        .unwrap()
+    space.submit(Input::Dispatch { payload_id: payload_id.clone(), adjudication_id: None }).unwrap()
 }
 
 /// The payload with something changed, sealed again.
@@ -143,29 +129,17 @@ pub(crate) fn submit(space: &mut Space, role: ProducerRole, body: impl Into<Body
 
 /// The semantic service is asked for the commit of a delta.
 pub(crate) fn commit(space: &mut Space, delta: &Delta) -> Reply {
-    space
-        .submit(Input::Commit {
-            delta_id: delta.delta_id.clone(),
-        })
-        .unwrap()
+    space.submit(Input::Commit { delta_id: delta.delta_id.clone() }).unwrap()
 }
 
 /// The entries recorded from a position on.
 pub(crate) fn since(space: &Space, position: usize) -> Vec<Entry> {
-    space
-        .records()
-        .iter()
-        .skip(position)
-        .map(|record| Entry::read(record).unwrap())
-        .collect()
+    space.records().iter().skip(position).map(|record| Entry::read(record).unwrap()).collect()
 }
 
 /// The narrowest restriction: the plan change on its one target.
 pub(crate) fn narrow() -> AffectedScope {
-    AffectedScope::Target {
-        operation: Some("plan.change".into()),
-        targets: TargetPattern::exactly(&plan_target()),
-    }
+    AffectedScope::Target { operation: Some("plan.change".into()), targets: TargetPattern::exactly(&plan_target()) }
 }
 
 /// Every grant's id and digest.

@@ -49,21 +49,12 @@ fn a_lost_answer_is_read_back_before_anything_else_is_done() {
 #[test]
 fn a_restriction_stops_the_next_dispatch() {
     let mut space = Space::found(&Deployment::default(), worker::proposes("basic")).unwrap();
-    let scope = AffectedScope::Operation {
-        operation: "plan.change".into(),
-    };
-    let reply = space
-        .restrict("issuer-1", RestrictiveAction::SuspendEligibility(scope))
-        .unwrap();
+    let scope = AffectedScope::Operation { operation: "plan.change".into() };
+    let reply = space.restrict("issuer-1", RestrictiveAction::SuspendEligibility(scope)).unwrap();
     assert!(reply.refusal().is_none(), "{reply:?}");
     space.event("service-a", "price").unwrap();
     space.run().unwrap();
     assert_eq!(space.world.effects().len(), 0);
-    assert!(
-        space
-            .refusals()
-            .unwrap()
-            .contains(&closer_contracts::RefusalCode::Restricted)
-    );
+    assert!(space.refusals().unwrap().contains(&closer_contracts::RefusalCode::Restricted));
     assert_eq!(status(&space, "o-1"), ObligationStatus::Active);
 }

@@ -21,11 +21,7 @@ fn held_by(space: &Space, check: impl Fn(&Chain) -> Result<Trace, Gap>) -> (Trac
     let trace = check(&Chain::of(&entries)).unwrap_or_else(|gap| panic!("{gap}"));
     let mut needed = 0;
     for index in 0..entries.len() {
-        let rest = entries
-            .iter()
-            .enumerate()
-            .filter(|(i, _)| *i != index)
-            .map(|(_, entry)| entry);
+        let rest = entries.iter().enumerate().filter(|(i, _)| *i != index).map(|(_, entry)| entry);
         if let Err(gap) = check(&Chain::of(rest)) {
             assert!(!gap.citation.is_empty(), "the gap is named: {gap}");
             needed += 1;
@@ -37,11 +33,7 @@ fn held_by(space: &Space, check: impl Fn(&Chain) -> Result<Trace, Gap>) -> (Trac
 /// The version that closed `o-1`.
 fn closing(space: &Space) -> u64 {
     let closes = |change: &Change| matches!(change, Change::SetStatus { obligation_id, status, .. } if *obligation_id == "o-1".into() && !status.is_open());
-    let found = space
-        .view()
-        .commits
-        .iter()
-        .find(|(_, committed)| committed.commit.delta.changes.iter().any(closes));
+    let found = space.view().commits.iter().find(|(_, committed)| committed.commit.delta.changes.iter().any(closes));
     *found.expect("it is closed").0
 }
 
@@ -91,15 +83,9 @@ fn a_run_with_an_effect_leaves_an_ordinary_trace_and_every_record_of_it_counts()
 fn research_alone_leaves_a_trace_without_the_action_block() {
     shows!("CP-C15-01"; by "trace.delta_unfounded");
     let supports: closer_scenarios::space::Answer = Box::new(|work, view| {
-        let assessments = view
-            .evidence
-            .keys()
-            .map(|id| worker::relation(view, "p-o-1", id, Relation::Supports))
-            .collect();
-        WorkResult {
-            assessments,
-            ..worker::nothing(work)
-        }
+        let assessments =
+            view.evidence.keys().map(|id| worker::relation(view, "p-o-1", id, Relation::Supports)).collect();
+        WorkResult { assessments, ..worker::nothing(work) }
     });
     let mut space = Space::found(&closer_scenarios::Deployment::default(), supports).unwrap();
     recorded(&space.observe(&plan_target(), Some("o-1")).unwrap());
@@ -110,10 +96,7 @@ fn research_alone_leaves_a_trace_without_the_action_block() {
     let without: Vec<Stage> = ORDINARY
         .into_iter()
         .filter(|stage| {
-            !matches!(
-                stage,
-                Stage::Action | Stage::PreAction | Stage::Dispatch | Stage::Readback | Stage::PostOutcome
-            )
+            !matches!(stage, Stage::Action | Stage::PreAction | Stage::Dispatch | Stage::Readback | Stage::PostOutcome)
         })
         .collect();
     assert_eq!(stages(&trace), without);
@@ -150,17 +133,11 @@ fn restricted(late: bool) -> (Space, u64) {
     let mut space = Space::found(&closer_scenarios::Deployment::default(), worker::proposes("basic")).unwrap();
     let episode_id = begun(&mut space);
     let payload_id = until_dispatch(&mut space, &episode_id);
-    recorded(
-        &space
-            .restrict("issuer-1", RestrictiveAction::SuspendEligibility(narrow()))
-            .unwrap(),
-    );
+    recorded(&space.restrict("issuer-1", RestrictiveAction::SuspendEligibility(narrow())).unwrap());
     refused(&dispatch(&mut space, &payload_id), Code::Restricted);
     let urgent = space.view().commits.iter().find_map(|(version, committed)| {
-        let receipt = committed
-            .receipt
-            .as_ref()
-            .filter(|receipt| receipt.admission_path == AdmissionPath::UrgentRestrictive)?;
+        let receipt =
+            committed.receipt.as_ref().filter(|receipt| receipt.admission_path == AdmissionPath::UrgentRestrictive)?;
         Some((*version, committed.receipt_ref.clone()?, receipt.clone()))
     });
     let (version, reference, _) = urgent.expect("an urgent commit");
@@ -175,39 +152,12 @@ fn restricted(late: bool) -> (Space, u64) {
         issued_at: space.moment().now,
         authority_ref: "user".into(),
     };
-    let user = ActorRef {
-        actor_id: "user".into(),
-        role: ProducerRole::User,
-    };
-    recorded(
-        &space
-            .submit_artifact(review, user, SigningScope::ReconciliationReceipt)
-            .unwrap(),
-    );
-    let restriction_id = space
-        .view()
-        .state
-        .restrictions_in_force()
-        .next()
-        .expect("it")
-        .restriction_id
-        .clone();
-    let (declaration, _) = space
-        .view()
-        .declarations
-        .values()
-        .next()
-        .expect("the declaration")
-        .clone();
-    let authority = AuthorityRef {
-        kind: AuthorityKind::Declaration,
-        reference: declaration,
-    };
-    let changes = vec![Change::LiftRestriction {
-        restriction_id,
-        urgent_receipt: reference,
-        reason: "Reassessed.".into(),
-    }];
+    let user = ActorRef { actor_id: "user".into(), role: ProducerRole::User };
+    recorded(&space.submit_artifact(review, user, SigningScope::ReconciliationReceipt).unwrap());
+    let restriction_id = space.view().state.restrictions_in_force().next().expect("it").restriction_id.clone();
+    let changes =
+        vec![Change::LiftRestriction { restriction_id, urgent_receipt: reference, reason: "Reassessed.".into() }];
+    let authority = space.instruct(&changes).unwrap();
     let lift = crate::support::delta(&mut space, changes, Vec::new(), vec![authority]);
     recorded(&crate::support::propose(&mut space, lift.clone()));
     recorded(&crate::support::endorse(&mut space, &lift, Disposition::Endorsed));
@@ -220,14 +170,8 @@ fn a_restriction_leaves_its_trace_from_statement_to_correction() {
     shows!("CP-C15-07", "CP-7.2-31"; by "trace.correction_after_review");
     let (space, version) = restricted(false);
     let (trace, needed) = held_by(&space, |chain| check_urgent(chain, version));
-    let expected = [
-        Stage::Restriction,
-        Stage::Delta,
-        Stage::Receipt,
-        Stage::Refusal,
-        Stage::Reconciliation,
-        Stage::Correction,
-    ];
+    let expected =
+        [Stage::Restriction, Stage::Delta, Stage::Receipt, Stage::Refusal, Stage::Reconciliation, Stage::Correction];
     assert_eq!(stages(&trace), expected);
     assert!(needed >= trace.steps.len(), "{needed} of {}", trace.steps.len());
 }
@@ -240,8 +184,6 @@ fn a_late_review_holds_beside_the_record_that_the_deadline_was_missed() {
     assert!(stages(&trace).contains(&Stage::Overdue));
     let entries: Vec<Entry> = space.entries().unwrap().into_iter().map(|(_, entry)| entry).collect();
     let untold = entries.iter().filter(|entry| !matches!(entry, Entry::Notice(_)));
-    let gap = check_urgent(&Chain::of(untold), version)
-        .err()
-        .unwrap_or_else(|| panic!("nobody was told and it held"));
+    let gap = check_urgent(&Chain::of(untold), version).err().unwrap_or_else(|| panic!("nobody was told and it held"));
     assert_eq!(gap.missing, Stage::Overdue, "{gap}");
 }

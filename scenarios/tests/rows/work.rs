@@ -23,72 +23,41 @@ fn a_packet_releases_a_receipt_only_where_its_own_receipt_says_so() {
     shows!("CP-C1-06"; by "work.item_not_covered");
     let mut space = space(worker::proposes("basic"));
     let episode_id = begun(&mut space);
-    let Next::Work { participant, role } = space.next(&episode_id).unwrap() else {
-        panic!("work comes first")
-    };
+    let Next::Work { participant, role } = space.next(&episode_id).unwrap() else { panic!("work comes first") };
     let episode = space.view().episodes.get(&episode_id).expect("the episode").clone();
     let now = space.moment().now;
     let packet = closer_protocol::work::draft(space.view(), &episode, &participant, &role, &now).unwrap();
     let (_, committed) = space.view().commits.get_max().expect("a commit").clone();
     let receipt = serde_json::to_value(&**committed.receipt.as_ref().expect("its receipt")).unwrap();
     let receipt = Canonical::of(Plain(receipt)).unwrap();
-    let reference = ArtifactRef {
-        id: "receipt-1".into(),
-        digest: receipt.digest(),
-    };
+    let reference = ArtifactRef { id: "receipt-1".into(), digest: receipt.digest() };
     let slipped = changed(&packet.work, |envelope| {
-        let Body::Work(work) = &envelope.body else {
-            unreachable!("work")
-        };
+        let Body::Work(work) = &envelope.body else { unreachable!("work") };
         let mut work = (**work).clone();
-        work.context_items.push(ContextItem {
-            reference,
-            content: receipt.into_value(),
-        });
+        work.context_items.push(ContextItem { reference, content: receipt.into_value() });
         envelope.payload_id = "pl.slipped".into();
         envelope.body = work.into();
     });
     let slipped = space.submission(slipped).unwrap();
     refused(
-        &space
-            .submit(Input::Issue {
-                work: slipped,
-                disclosure: packet.disclosure.clone(),
-            })
-            .unwrap(),
+        &space.submit(Input::Issue { work: slipped, disclosure: packet.disclosure.clone() }).unwrap(),
         Code::DisclosureDenied,
     );
     let own = space.submission(packet.work).unwrap();
-    recorded(
-        &space
-            .submit(Input::Issue {
-                work: own,
-                disclosure: packet.disclosure,
-            })
-            .unwrap(),
-    );
+    recorded(&space.submit(Input::Issue { work: own, disclosure: packet.disclosure }).unwrap());
 }
 
 #[test]
 fn a_used_up_budget_closes_nothing() {
     shows!("CP-5-11", "CP-8.3-17"; by "work.budget_exceeded");
-    let none = Amounts {
-        calls: Some(0),
-        ..Amounts::default()
-    };
+    let none = Amounts { calls: Some(0), ..Amounts::default() };
     let deployment = Deployment::default().with_profile(|profile| profile.obligation_budget = none);
     let mut space = Space::found(&deployment, worker::proposes("basic")).unwrap();
     let episode_id = begun(&mut space);
     space.finish(&episode_id).unwrap();
     assert!(space.refusals().unwrap().contains(&Code::BudgetExceeded));
-    assert!(
-        space.view().works.is_empty(),
-        "nothing is asked that the budget does not cover"
-    );
-    assert_eq!(
-        space.view().episodes.get(&episode_id).and_then(|episode| episode.end),
-        Some(EpisodeEnd::Refused)
-    );
+    assert!(space.view().works.is_empty(), "nothing is asked that the budget does not cover");
+    assert_eq!(space.view().episodes.get(&episode_id).and_then(|episode| episode.end), Some(EpisodeEnd::Refused));
     assert_eq!(status(&space, "o-1"), ObligationStatus::Active);
     assert_eq!(space.world.effects().len(), 0);
 }
@@ -103,10 +72,7 @@ fn an_episode_that_reaches_its_bound_closes_nothing() {
     assert!(matches!(space.next(&episode_id).unwrap(), Next::Ask { .. }));
     space.pass(1).unwrap();
     space.finish(&episode_id).unwrap();
-    assert_eq!(
-        space.view().episodes.get(&episode_id).and_then(|episode| episode.end),
-        Some(EpisodeEnd::BoundReached)
-    );
+    assert_eq!(space.view().episodes.get(&episode_id).and_then(|episode| episode.end), Some(EpisodeEnd::BoundReached));
     assert_eq!(status(&space, "o-1"), ObligationStatus::Active);
 }
 
@@ -114,16 +80,8 @@ fn an_episode_that_reaches_its_bound_closes_nothing() {
 fn an_answer_cites_only_evidence_on_record() {
     shows!("CP-B-17", "CP-6-02"; by "work.unknown_evidence_cited");
     let invents: Answer = Box::new(|work, view| {
-        let assessments = vec![worker::relation(
-            view,
-            "p-o-1",
-            &EvidenceId::from("ev-invented"),
-            Relation::Supports,
-        )];
-        WorkResult {
-            assessments,
-            ..worker::nothing(work)
-        }
+        let assessments = vec![worker::relation(view, "p-o-1", &EvidenceId::from("ev-invented"), Relation::Supports)];
+        WorkResult { assessments, ..worker::nothing(work) }
     });
     let mut space = space(invents);
     let episode_id = begun(&mut space);
@@ -141,10 +99,7 @@ fn a_real_citation_with_the_wrong_inference_promotes_nothing() {
             relation.valid_at.observation_version += 1;
             relation
         };
-        WorkResult {
-            assessments: view.evidence.keys().map(cites).collect(),
-            ..worker::nothing(work)
-        }
+        WorkResult { assessments: view.evidence.keys().map(cites).collect(), ..worker::nothing(work) }
     });
     let mut space = space(misquotes);
     recorded(&space.observe(&plan_target(), Some("o-1")).unwrap());
@@ -160,24 +115,16 @@ fn partial_evidence_leaves_the_gap_and_invents_nothing() {
     shows!("CP-10.2-02"; by "sufficiency.sources_suffice");
     let supports: fn() -> Answer = || {
         Box::new(|work, view| {
-            let assessments = view
-                .evidence
-                .keys()
-                .map(|id| worker::relation(view, "p-o-1", id, Relation::Supports))
-                .collect();
-            WorkResult {
-                assessments,
-                ..worker::nothing(work)
-            }
+            let assessments =
+                view.evidence.keys().map(|id| worker::relation(view, "p-o-1", id, Relation::Supports)).collect();
+            WorkResult { assessments, ..worker::nothing(work) }
         })
     };
     let demanding = |sources: u32| {
         let mut deployment = Deployment::default();
         for item in &mut deployment.founding.items {
             if let closer_contracts::item::Item::Rule(rule) = item
-                && let closer_contracts::item::RuleBody::Sufficiency {
-                    distinct_sources_min, ..
-                } = &mut rule.body
+                && let closer_contracts::item::RuleBody::Sufficiency { distinct_sources_min, .. } = &mut rule.body
             {
                 *distinct_sources_min = sources;
             }
@@ -200,14 +147,7 @@ fn work_is_answered_once_and_by_whom_it_was_issued_to() {
     let mut space = space(worker::proposes("basic"));
     let episode_id = begun(&mut space);
     until(&mut space, &episode_id, |next| matches!(next, Next::Act { .. }));
-    let answered = space
-        .view()
-        .results
-        .values()
-        .next()
-        .expect("the result")
-        .payload
-        .clone();
+    let answered = space.view().results.values().next().expect("the result").payload.clone();
     let again = changed(&answered, |envelope| envelope.payload_id = "pl.again".into());
     refused(&space.submit_payload(again).unwrap(), Code::Duplicate);
     assert_eq!(space.view().results.len(), 1);
@@ -252,9 +192,7 @@ fn what_is_supported_is_distilled_into_one_delta_and_the_rest_is_left_out() {
         };
         let supported = ["p-o-1", "p-export"];
         let assessments = supported.iter().flat_map(|id| {
-            view.evidence
-                .keys()
-                .map(|evidence| worker::relation(view, id, evidence, Relation::Supports))
+            view.evidence.keys().map(|evidence| worker::relation(view, id, evidence, Relation::Supports))
         });
         WorkResult {
             claims: ["p-o-1", "p-export", "p-guess"].map(claim).to_vec(),
@@ -266,12 +204,8 @@ fn what_is_supported_is_distilled_into_one_delta_and_the_rest_is_left_out() {
     recorded(&space.observe(&plan_target(), Some("o-1")).unwrap());
     recorded(&space.event("service-a", "price").unwrap());
     space.run().unwrap();
-    let distilled: Vec<_> = space
-        .view()
-        .deltas
-        .values()
-        .filter(|delta| delta.payload.envelope().episode_id.is_some())
-        .collect();
+    let distilled: Vec<_> =
+        space.view().deltas.values().filter(|delta| delta.payload.envelope().episode_id.is_some()).collect();
     assert_eq!(distilled.len(), 1, "one batch");
     let known = |id: &str| space.view().state.claims_on(&id.into()).count();
     assert_eq!(["p-o-1", "p-export", "p-guess"].map(known), [1, 1, 0]);
@@ -297,17 +231,12 @@ fn a_consolidated_claim_keeps_its_exceptions() {
     let episode_id = begun(&mut space);
     until(&mut space, &episode_id, |next| matches!(next, Next::Distil));
     let view = space.view().clone();
-    let draft = closer_protocol::delta::distill(
-        &view,
-        view.episodes.get(&episode_id).expect("the episode"),
-        &space.moment(),
-    )
-    .unwrap()
-    .expect("a delta");
+    let draft =
+        closer_protocol::delta::distill(&view, view.episodes.get(&episode_id).expect("the episode"), &space.moment())
+            .unwrap()
+            .expect("a delta");
     let excepted = changed(&draft, |envelope| {
-        let Body::Delta(delta) = &envelope.body else {
-            unreachable!("a delta")
-        };
+        let Body::Delta(delta) = &envelope.body else { unreachable!("a delta") };
         let mut delta = (**delta).clone();
         for change in &mut delta.changes {
             if let Change::Add { item } = change
@@ -321,12 +250,8 @@ fn a_consolidated_claim_keeps_its_exceptions() {
     recorded(&space.submit_payload(excepted).unwrap());
     space.finish(&episode_id).unwrap();
     let exceptions = |space: &Space| {
-        let claim = space
-            .view()
-            .state
-            .claims_on(&"p-o-1".into())
-            .next()
-            .and_then(|accepted| accepted.item.as_claim().cloned());
+        let claim =
+            space.view().state.claims_on(&"p-o-1".into()).next().and_then(|accepted| accepted.item.as_claim().cloned());
         let claim = claim.expect("the claim");
         (claim.exceptions.len(), claim.relations.len())
     };
@@ -352,19 +277,12 @@ fn every_message_of_a_run_delivered_again_changes_nothing() {
         match entry {
             Entry::Payload(payload) => refused(&space.submit_payload((*payload).clone()).unwrap(), Code::Duplicate),
             Entry::Intent(intent) => {
-                let again = Input::Dispatch {
-                    payload_id: intent.action_ref.id.as_str().into(),
-                    adjudication_id: None,
-                };
+                let again = Input::Dispatch { payload_id: intent.action_ref.id.as_str().into(), adjudication_id: None };
                 assert!(space.submit(again).unwrap().refusal().is_some());
             }
             Entry::Commit(commit) => {
                 refused(
-                    &space
-                        .submit(Input::Commit {
-                            delta_id: commit.delta.delta_id.clone(),
-                        })
-                        .unwrap(),
+                    &space.submit(Input::Commit { delta_id: commit.delta.delta_id.clone() }).unwrap(),
                     Code::Duplicate,
                 );
             }
@@ -382,10 +300,7 @@ fn every_message_of_a_run_delivered_again_changes_nothing() {
         delivered += 1;
     }
     assert!(delivered > 10, "{delivered}");
-    assert_eq!(
-        (space.view().state.reference(), space.world.effects().len()),
-        (state, effects)
-    );
+    assert_eq!((space.view().state.reference(), space.world.effects().len()), (state, effects));
 }
 
 #[test]
@@ -420,17 +335,9 @@ fn begun_again(space: &mut Space, episode_id: &closer_contracts::id::EpisodeId) 
 #[test]
 fn an_answer_comes_from_whom_the_work_was_issued_to() {
     shows!("CP-6.2-05", "CP-B-17"; by "work.not_issued_to_producer");
-    let second = identity(
-        "worker-2",
-        IdentityKind::Producer,
-        &[ProducerRole::Participant],
-        &["plan.change"],
-    );
-    let mut space = Space::found(
-        &Deployment::default().with(Item::Identity(second)),
-        worker::proposes("basic"),
-    )
-    .unwrap();
+    let second = identity("worker-2", IdentityKind::Producer, &[ProducerRole::Participant], &["plan.change"]);
+    let mut space =
+        Space::found(&Deployment::default().with(Item::Identity(second)), worker::proposes("basic")).unwrap();
     let episode_id = begun(&mut space);
     let Next::Ask { work_id, .. } = until(&mut space, &episode_id, |next| matches!(next, Next::Ask { .. })) else {
         unreachable!("just matched")
@@ -457,10 +364,7 @@ fn a_proposal_stays_within_the_registered_vocabulary() {
     let invents: Answer = Box::new(|work, _| {
         let mut proposal = worker::proposal("p-o-1", "basic");
         proposal.operation = "plan.invent".into();
-        WorkResult {
-            action_proposals: vec![proposal],
-            ..worker::nothing(work)
-        }
+        WorkResult { action_proposals: vec![proposal], ..worker::nothing(work) }
     });
     let mut space = space(invents);
     let episode_id = begun(&mut space);
@@ -476,18 +380,14 @@ fn an_observation_comes_from_its_source_and_moves_its_stream_forwards() {
     let observation = space.observation(&plan_target(), Some("o-1")).unwrap();
     let with = |change: fn(&mut closer_contracts::evidence::Evidence)| {
         changed(&observation, |envelope| {
-            let Body::Evidence(evidence) = &envelope.body else {
-                unreachable!("an observation")
-            };
+            let Body::Evidence(evidence) = &envelope.body else { unreachable!("an observation") };
             let mut evidence = (**evidence).clone();
             change(&mut evidence);
             envelope.body = evidence.into();
         })
     };
     refused(
-        &space
-            .submit_payload(with(|evidence| evidence.source.source_id = "feed".into()))
-            .unwrap(),
+        &space.submit_payload(with(|evidence| evidence.source.source_id = "feed".into())).unwrap(),
         Code::Unauthenticated,
     );
     recorded(&space.submit_payload(observation.clone()).unwrap());

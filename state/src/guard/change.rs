@@ -15,10 +15,9 @@ pub(crate) fn check(state: &State, change: &Change, admission: &Admission<'_>) -
     match change {
         Change::Add { item } => {
             is_fresh(state, item.kind(), &item.id())?;
-            demand(
-                standing(item).is_none_or(|standing| standing == Standing::Current),
-                || Denied::schema(&item.id(), "a new item is current"),
-            )?;
+            demand(standing(item).is_none_or(|standing| standing == Standing::Current), || {
+                Denied::schema(&item.id(), "a new item is current")
+            })?;
             content(state, item)
         }
         Change::Revise { item, replaces } => revise(state, item, *replaces),
@@ -31,25 +30,16 @@ pub(crate) fn check(state: &State, change: &Change, admission: &Admission<'_>) -
             })
         }
         Change::AdmitObligation { obligation, reentries } => obligation::admit(state, obligation, reentries, admission),
-        Change::SetStatus {
-            obligation_id,
-            status,
-            successor,
-            ..
-        } => obligation::set_status(state, obligation_id, *status, successor.as_ref(), admission),
-        Change::SetConditions {
-            obligation_id,
-            conditions,
-        } => obligation::set_conditions(state, obligation_id, conditions, admission),
-        Change::SetTriggers {
-            obligation_id,
-            reentries,
-            trigger_gap,
-        } => obligation::set_triggers(state, obligation_id, reentries, trigger_gap.as_ref(), admission),
-        Change::SetOwner {
-            obligation_id,
-            responsible_owner,
-        } => {
+        Change::SetStatus { obligation_id, status, successor, .. } => {
+            obligation::set_status(state, obligation_id, *status, successor.as_ref(), admission)
+        }
+        Change::SetConditions { obligation_id, conditions } => {
+            obligation::set_conditions(state, obligation_id, conditions, admission)
+        }
+        Change::SetTriggers { obligation_id, reentries, trigger_gap } => {
+            obligation::set_triggers(state, obligation_id, reentries, trigger_gap.as_ref(), admission)
+        }
+        Change::SetOwner { obligation_id, responsible_owner } => {
             obligation::changeable(state, obligation_id, admission)?;
             obligation::identity(state, responsible_owner)
         }
@@ -71,12 +61,10 @@ pub(crate) fn check(state: &State, change: &Change, admission: &Admission<'_>) -
 /// The item of this kind, or why there is none: unknown, or of another kind.
 pub(crate) fn resolve<'a>(state: &'a State, kind: ItemKind, id: &Id) -> Result<&'a Accepted, Denied> {
     let other = state.locate(id).any(|accepted| accepted.item.kind() != kind);
-    state
-        .item(kind, id)
-        .ok_or_else(|| match branch!("state.kind_differs", other) {
-            true => Denied::schema(id, &format!("what has this id is no {kind}")),
-            false => Denied::unresolved(id, &format!("no {kind} has this id")),
-        })
+    state.item(kind, id).ok_or_else(|| match branch!("state.kind_differs", other) {
+        true => Denied::schema(id, &format!("what has this id is no {kind}")),
+        false => Denied::unresolved(id, &format!("no {kind} has this id")),
+    })
 }
 
 /// An id names one thing for ever, across kinds (DEC-07). An appointment shares its issuer's.
@@ -96,35 +84,18 @@ pub(crate) fn is_fresh(state: &State, kind: ItemKind, id: &Id) -> Result<(), Den
 fn revise(state: &State, item: &Item, replaces: Digest) -> Result<(), Denied> {
     let id = item.id();
     let accepted = resolve(state, item.kind(), &id)?;
-    demand(
-        branch!("state.revises_what_is_accepted", accepted.digest == replaces),
-        || {
-            Denied::new(
-                RefusalCode::StaleVersion,
-                &id,
-                "the item is no longer what the revision replaces",
-            )
-        },
-    )?;
+    demand(branch!("state.revises_what_is_accepted", accepted.digest == replaces), || {
+        Denied::new(RefusalCode::StaleVersion, &id, "the item is no longer what the revision replaces")
+    })?;
     demand(standing(&accepted.item) != Some(Standing::Retracted), || {
-        Denied::new(
-            RefusalCode::StaleVersion,
-            &id,
-            "a retracted item is history; what replaces it has its own id",
-        )
+        Denied::new(RefusalCode::StaleVersion, &id, "a retracted item is history; what replaces it has its own id")
     })?;
     let revoked = matches!(accepted.item, Item::Grant(_)) && is_invalidated(&accepted.item);
     demand(!branch!("state.revises_revoked_grant", revoked), || {
-        Denied::new(
-            RefusalCode::GrantRevoked,
-            &id,
-            "a revoked grant stays revoked; what replaces it has its own id",
-        )
+        Denied::new(RefusalCode::GrantRevoked, &id, "a revoked grant stays revoked; what replaces it has its own id")
     })?;
     let rises = version(item) > version(&accepted.item) || version(item).is_none();
-    demand(rises, || {
-        Denied::new(RefusalCode::KeyConflict, &id, "new content has a higher version")
-    })?;
+    demand(rises, || Denied::new(RefusalCode::KeyConflict, &id, "new content has a higher version"))?;
     content(state, item)
 }
 
@@ -160,12 +131,8 @@ pub(crate) fn content(state: &State, item: &Item) -> Result<(), Denied> {
             Denied::schema(&item.id(), "a grant is revoked by a change of its own")
         }),
         Item::Profile(profile) => {
-            let other = state
-                .profile()
-                .is_some_and(|other| other.profile_id != profile.profile_id);
-            demand(!other, || {
-                Denied::new(RefusalCode::KeyConflict, item.id(), "a space has one profile")
-            })
+            let other = state.profile().is_some_and(|other| other.profile_id != profile.profile_id);
+            demand(!other, || Denied::new(RefusalCode::KeyConflict, item.id(), "a space has one profile"))
         }
         Item::Goal(_)
         | Item::Constraint(_)
@@ -186,20 +153,18 @@ pub(crate) fn content(state: &State, item: &Item) -> Result<(), Denied> {
 /// An accepted conclusion names the evidence assessed and the conditions under which it applies (invariant 1).
 fn supported(state: &State, claim: &Claim) -> Result<(), Denied> {
     let refused = |reason| Denied::new(RefusalCode::UnsupportedPromotion, &claim.claim_id, reason);
-    demand(
-        branch!("state.claim_has_applicability", !claim.applicability.is_empty()),
-        || refused("a conclusion states the conditions under which it applies"),
-    )?;
+    demand(branch!("state.claim_has_applicability", !claim.applicability.is_empty()), || {
+        refused("a conclusion states the conditions under which it applies")
+    })?;
     let supports = |relation: &EvidenceRelation| {
         relation.proposition_id == claim.proposition.proposition_id
             && relation.reference_status == ReferenceStatus::Resolved
             && relation.scope_match == ScopeMatch::Applicable
             && relation.relation == Relation::Supports
     };
-    demand(
-        branch!("state.claim_has_support", claim.relations.iter().any(supports)),
-        || refused("no resolved, applicable evidence supports this very proposition"),
-    )?;
+    demand(branch!("state.claim_has_support", claim.relations.iter().any(supports)), || {
+        refused("no resolved, applicable evidence supports this very proposition")
+    })?;
     demand(state.rule(&claim.sufficiency_rule_ref).is_some(), || {
         Denied::unresolved(&claim.sufficiency_rule_ref.id, "no rule is registered at this version")
     })
@@ -208,15 +173,9 @@ fn supported(state: &State, claim: &Claim) -> Result<(), Denied> {
 /// A premise that is named anew must hold now.
 fn premise(state: &State, id: &Id) -> Result<(), Denied> {
     let mut found = state.locate(id).peekable();
-    demand(found.peek().is_some(), || {
-        Denied::unresolved(id, "no accepted item has this id")
-    })?;
+    demand(found.peek().is_some(), || Denied::unresolved(id, "no accepted item has this id"))?;
     demand(found.all(|accepted| !is_invalidated(&accepted.item)), || {
-        Denied::new(
-            RefusalCode::StaleVersion,
-            id,
-            "a premise is suspended, retracted or revoked",
-        )
+        Denied::new(RefusalCode::StaleVersion, id, "a premise is suspended, retracted or revoked")
     })
 }
 
@@ -245,16 +204,12 @@ fn may_stand_elsewhere(state: &State, kind: ItemKind, id: &Id, wanted: Standing)
     })?;
     let accepted = resolve(state, kind, id)?;
     match standing(&accepted.item) {
-        Some(now) if now == wanted => Err(Denied::new(
-            RefusalCode::Duplicate,
-            id,
-            &format!("the {kind} is {now} already"),
-        )),
-        Some(Standing::Retracted) => Err(Denied::new(
-            RefusalCode::StaleVersion,
-            id,
-            &format!("a retracted {kind} is history"),
-        )),
+        Some(now) if now == wanted => {
+            Err(Denied::new(RefusalCode::Duplicate, id, &format!("the {kind} is {now} already")))
+        }
+        Some(Standing::Retracted) => {
+            Err(Denied::new(RefusalCode::StaleVersion, id, &format!("a retracted {kind} is history")))
+        }
         Some(Standing::Current | Standing::Suspended) | None => Ok(()),
     }
 }
@@ -282,9 +237,7 @@ fn tied(state: &State, dependency: &Dependency) -> Result<(), Denied> {
 fn restrict(state: &State, restriction: &Restriction) -> Result<(), Denied> {
     let id = (&restriction.restriction_id).into();
     is_fresh(state, ItemKind::Restriction, &id)?;
-    demand(restriction.standing == Standing::Current, || {
-        Denied::schema(&id, "a new restriction is in force")
-    })?;
+    demand(restriction.standing == Standing::Current, || Denied::schema(&id, "a new restriction is in force"))?;
     match &restriction.affected_scope {
         AffectedScope::Grant { grant_id } => resolve(state, ItemKind::Grant, &grant_id.into()).map(drop),
         AffectedScope::Obligation { obligation_id } => {

@@ -26,20 +26,12 @@ pub(crate) fn admit(
         Denied::new(RefusalCode::NotClosable, id, "an obligation is admitted open")
     })?;
     let (Origin::Declaration(origin) | Origin::Commit(origin)) = &obligation.origin;
-    demand(
-        branch!("state.origin_resolves", admission.derivation.origins.contains(origin)),
-        || {
-            let reason = "the origin is neither a declaration in effect nor an accepted requirement";
-            Denied::new(RefusalCode::NoOrigin, &origin.id, reason)
-        },
-    )?;
-    let listed = reentries
-        .iter()
-        .map(|reentry| &reentry.reentry_id)
-        .eq(&obligation.reentry_refs);
-    demand(listed, || {
-        Denied::schema(&id.into(), "the triggers listed are the triggers given, in this order")
+    demand(branch!("state.origin_resolves", admission.derivation.origins.contains(origin)), || {
+        let reason = "the origin is neither a declaration in effect nor an accepted requirement";
+        Denied::new(RefusalCode::NoOrigin, &origin.id, reason)
     })?;
+    let listed = reentries.iter().map(|reentry| &reentry.reentry_id).eq(&obligation.reentry_refs);
+    demand(listed, || Denied::schema(&id.into(), "the triggers listed are the triggers given, in this order"))?;
     triggers(state, id, reentries)?;
     cited(state, obligation)
 }
@@ -50,17 +42,12 @@ fn cited(state: &State, obligation: &Obligation) -> Result<(), Denied> {
             Denied::unresolved(&condition.evidence_rule_ref.id, "no rule is registered at this version")
         })?;
     }
-    let watched = obligation
-        .dependencies
-        .iter()
-        .filter_map(|dependency| match &dependency.watch {
-            Watch::Item { id } => Some(id),
-            Watch::Entity { .. } => None,
-        });
+    let watched = obligation.dependencies.iter().filter_map(|dependency| match &dependency.watch {
+        Watch::Item { id } => Some(id),
+        Watch::Entity { .. } => None,
+    });
     for id in watched.chain(&obligation.authority_boundary) {
-        demand(state.locate(id).next().is_some(), || {
-            Denied::unresolved(id, "no accepted item has this id")
-        })?;
+        demand(state.locate(id).next().is_some(), || Denied::unresolved(id, "no accepted item has this id"))?;
     }
     identity(state, &obligation.responsible_owner)?;
     identity(state, &obligation.closure_authority)?;
@@ -84,9 +71,7 @@ fn triggers(state: &State, obligation_id: &ObligationId, reentries: &[Reentry]) 
         demand(reentry.obligation_id == *obligation_id, || {
             Denied::schema(&id, "the trigger names another obligation")
         })?;
-        demand(seen.insert(&reentry.reentry_id), || {
-            Denied::schema(&id, "a trigger is listed once")
-        })?;
+        demand(seen.insert(&reentry.reentry_id), || Denied::schema(&id, "a trigger is listed once"))?;
         match state.reentry(&reentry.reentry_id) {
             Some(installed) if installed == reentry => {}
             Some(_) | None => is_fresh(state, ItemKind::Reentry, &id)?,
@@ -102,19 +87,11 @@ pub(crate) fn changeable<'a>(
     admission: &Admission<'_>,
 ) -> Result<&'a Obligation, Denied> {
     resolve(state, ItemKind::Obligation, &id.into())?;
-    let obligation = state.obligation(id).filter(|obligation| {
-        branch!(
-            "state.open_or_reopened",
-            obligation.status.is_open() || admission.reopens(id)
-        )
-    });
-    obligation.ok_or_else(|| {
-        Denied::new(
-            RefusalCode::NotClosable,
-            id,
-            "a settled obligation changes only by being reopened",
-        )
-    })
+    let obligation = state
+        .obligation(id)
+        .filter(|obligation| branch!("state.open_or_reopened", obligation.status.is_open() || admission.reopens(id)));
+    obligation
+        .ok_or_else(|| Denied::new(RefusalCode::NotClosable, id, "a settled obligation changes only by being reopened"))
 }
 
 /// Whether the obligation may stand there: open ones move freely, closing takes authority, reopening leads to active.
@@ -132,40 +109,27 @@ pub(crate) fn set_status(
     })?;
     let was_open = obligation.status.is_open();
     let reopens_active = was_open || status == ObligationStatus::Active;
-    demand(branch!("state.reopens_active", reopens_active), || {
-        refused("a settled obligation is reopened as active")
-    })?;
+    demand(branch!("state.reopens_active", reopens_active), || refused("a settled obligation is reopened as active"))?;
     if status.is_open() {
         return Ok(());
     }
-    demand(
-        branch!("state.closing_authorized", admission.derivation.closing.contains(id)),
-        || refused("its closure authority has not taken a positive position on this delta"),
-    )?;
-    let unresolved = || {
-        obligation
-            .resolution_conditions
-            .iter()
-            .filter(|c| c.assessment_status != AssessmentStatus::Met)
-    };
+    demand(branch!("state.closing_authorized", admission.derivation.closing.contains(id)), || {
+        refused("its closure authority has not taken a positive position on this delta")
+    })?;
+    let unresolved =
+        || obligation.resolution_conditions.iter().filter(|c| c.assessment_status != AssessmentStatus::Met);
     match status {
-        ObligationStatus::Resolved => demand(branch!("state.conditions_met", unresolved().next().is_none()), || {
-            refused("a condition is not met")
-        }),
+        ObligationStatus::Resolved => {
+            demand(branch!("state.conditions_met", unresolved().next().is_none()), || refused("a condition is not met"))
+        }
         ObligationStatus::Superseded => {
-            let successor = successor
-                .filter(|successor| *successor != id)
-                .and_then(|id| state.obligation(id));
+            let successor = successor.filter(|successor| *successor != id).and_then(|id| state.obligation(id));
             let covers = |successor: &&Obligation| {
                 successor.status.is_open() && unresolved().all(|condition| is_covered(condition, successor))
             };
-            demand(
-                branch!(
-                    "state.successor_covers",
-                    successor.is_some_and(|successor| covers(&successor))
-                ),
-                || refused("no admitted successor covers every unresolved condition"),
-            )
+            demand(branch!("state.successor_covers", successor.is_some_and(|successor| covers(&successor))), || {
+                refused("no admitted successor covers every unresolved condition")
+            })
         }
         ObligationStatus::Withdrawn
         | ObligationStatus::Active
@@ -189,22 +153,14 @@ pub(crate) fn set_conditions(
 ) -> Result<(), Denied> {
     let accepted = &changeable(state, id, admission)?.resolution_conditions;
     demand(accepted.len() == conditions.len(), || {
-        Denied::new(
-            RefusalCode::Cardinality,
-            id,
-            "the obligation has another number of conditions",
-        )
+        Denied::new(RefusalCode::Cardinality, id, "the obligation has another number of conditions")
     })?;
     for (old, new) in accepted.iter().zip(conditions) {
         let same = old.id == new.id
             && old.proposition == new.proposition
             && old.evidence_rule_ref.id == new.evidence_rule_ref.id;
         demand(branch!("state.condition_is_kept", same), || {
-            Denied::new(
-                RefusalCode::KeyConflict,
-                &new.id,
-                "an assessment does not change what a condition demands",
-            )
+            Denied::new(RefusalCode::KeyConflict, &new.id, "an assessment does not change what a condition demands")
         })?;
         demand(state.rule(&new.evidence_rule_ref).is_some(), || {
             Denied::unresolved(&new.evidence_rule_ref.id, "no rule is registered at this version")

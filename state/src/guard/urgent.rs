@@ -64,16 +64,9 @@ fn duty(state: &State, admission: &Admission<'_>) -> Result<(), Denied> {
         let reason = "an urgent commit comes with the duty to reconcile it by a deadline to come";
         Denied::new(RefusalCode::MissingDeadline, "", reason)
     })?;
-    demand(
-        !branch!("state.issuer_owns_its_review", duty.independent_owner == duty.issuer),
-        || {
-            Denied::new(
-                RefusalCode::SelfPrivilege,
-                &duty.issuer,
-                "an issuer does not review its own restriction",
-            )
-        },
-    )?;
+    demand(!branch!("state.issuer_owns_its_review", duty.independent_owner == duty.issuer), || {
+        Denied::new(RefusalCode::SelfPrivilege, &duty.issuer, "an issuer does not review its own restriction")
+    })?;
     match duty.oblige() {
         DerivedChange::Oblige { obligation, reentries } => obligation::admit(state, &obligation, &reentries, admission),
         DerivedChange::Suspend { .. } | DerivedChange::RevokeDelegate { .. } | DerivedChange::Reconsider { .. } => {

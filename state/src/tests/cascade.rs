@@ -10,14 +10,7 @@ use closer_contracts::{RefusalCode, shows};
 /// Claim `c` rests on `b`, which rests on `a`; method `m` names `c`; obligation `o` watches `c`.
 fn chained() -> State {
     let state = after(&founded(), ["a", "b", "c"].map(|id| add(claim(id))).into());
-    let state = after(
-        &state,
-        vec![
-            depends("d-1", "a", "b"),
-            depends("d-2", "b", "c"),
-            add(method("m", &["c"])),
-        ],
-    );
+    let state = after(&state, vec![depends("d-1", "a", "b"), depends("d-2", "b", "c"), add(method("m", &["c"]))]);
     after(&state, vec![admit(watching("o", "c"))])
 }
 
@@ -26,22 +19,14 @@ fn standing(state: &State, kind: ItemKind, id: &str) -> Option<Standing> {
 }
 
 fn suspended(id: &str, premise: &str, kind: ItemKind) -> DerivedChange {
-    DerivedChange::Suspend {
-        kind,
-        id: id.into(),
-        premise: premise.into(),
-    }
+    DerivedChange::Suspend { kind, id: id.into(), premise: premise.into() }
 }
 
 #[test]
 fn what_rests_on_an_invalidated_premise_is_suspended_in_the_same_commit() {
     shows!("CP-3.2-02", "CP-C14-12", "CP-INV-05"; by "state.cascade_reaches_knowledge");
     let (commit, next) = attempt(&chained(), vec![retract(ItemKind::Claim, "a")]).unwrap();
-    let woken = DerivedChange::Reconsider {
-        kind: ItemKind::Obligation,
-        id: "o".into(),
-        premise: "c".into(),
-    };
+    let woken = DerivedChange::Reconsider { kind: ItemKind::Obligation, id: "o".into(), premise: "c".into() };
     let expected = [
         suspended("b", "a", ItemKind::Claim),
         suspended("c", "b", ItemKind::Claim),
@@ -62,11 +47,7 @@ fn what_rests_on_an_invalidated_premise_is_suspended_in_the_same_commit() {
 #[test]
 fn a_suspension_and_a_revision_to_suspended_reach_as_far_as_a_retraction() {
     let state = chained();
-    let suspend = Change::Suspend {
-        kind: ItemKind::Claim,
-        id: "a".into(),
-        reason: "in doubt".into(),
-    };
+    let suspend = Change::Suspend { kind: ItemKind::Claim, id: "a".into(), reason: "in doubt".into() };
     let mut doubted = bare_claim("a");
     doubted.standing = Standing::Suspended;
     for change in [suspend, revise(&state, Item::Claim(doubted))] {
@@ -85,15 +66,8 @@ fn facts_never_alter_what_is_permitted() {
     let state = after(&founded(), vec![add(claim("a"))]);
     let state = after(&state, vec![depends("d-1", "a", "g-0"), depends("d-2", "a", "c-0")]);
     let (commit, next) = attempt(&state, vec![retract(ItemKind::Claim, "a")]).unwrap();
-    let named = |kind, id: &str| DerivedChange::Reconsider {
-        kind,
-        id: id.into(),
-        premise: "a".into(),
-    };
-    assert_eq!(
-        commit.derived,
-        [named(ItemKind::Grant, "g-0"), named(ItemKind::Constraint, "c-0")]
-    );
+    let named = |kind, id: &str| DerivedChange::Reconsider { kind, id: id.into(), premise: "a".into() };
+    assert_eq!(commit.derived, [named(ItemKind::Grant, "g-0"), named(ItemKind::Constraint, "c-0")]);
     for (kind, id) in [(ItemKind::Grant, "g-0"), (ItemKind::Constraint, "c-0")] {
         let digest = |state: &State| state.item(kind, &id.into()).unwrap().digest;
         assert_eq!(digest(&next), digest(&state));
@@ -103,10 +77,7 @@ fn facts_never_alter_what_is_permitted() {
 #[test]
 fn revoking_a_grant_revokes_its_delegates() {
     shows!("CP-C14-15"; by "state.delegate_falls");
-    let state = after(
-        &founded(),
-        vec![add(grant("g-1")), add(grant("g-2")), add(grant("g-3"))],
-    );
+    let state = after(&founded(), vec![add(grant("g-1")), add(grant("g-2")), add(grant("g-3"))]);
     let state = after(&state, vec![depends("d-1", "g-0", "g-1"), depends("d-2", "g-1", "g-2")]);
     let (commit, next) = attempt(&state, vec![revoke("g-0")]).unwrap();
     for id in ["g-0", "g-1", "g-2"] {
@@ -122,10 +93,7 @@ fn revoking_a_grant_revokes_its_delegates() {
 fn a_revoked_grant_stays_revoked() {
     shows!("CP-7.2-10"; by "state.revises_revoked_grant");
     let state = after(&founded(), vec![revoke("g-0")]);
-    assert_eq!(
-        codes(&state, vec![revise(&state, grant("g-0"))]),
-        [RefusalCode::GrantRevoked]
-    );
+    assert_eq!(codes(&state, vec![revise(&state, grant("g-0"))]), [RefusalCode::GrantRevoked]);
     let state = founded();
     assert!(codes(&state, vec![revise(&state, grant("g-0"))]).is_empty());
 }
@@ -141,13 +109,7 @@ fn the_tie_of_a_delegate_is_not_cut_without_authority() {
     let tied = propose(&state, bare(vec![depends("d-1", "g-0", "g-1")]), &verified(&[]));
     assert_eq!(codes_of(tied), [RefusalCode::MissingAuthority]);
     let state = after(&state, vec![depends("d-1", "g-0", "g-1")]);
-    let mut cut = delta(
-        &state,
-        "delta-y",
-        vec![Change::RemoveDependency {
-            dependency_id: "d-1".into(),
-        }],
-    );
+    let mut cut = delta(&state, "delta-y", vec![Change::RemoveDependency { dependency_id: "d-1".into() }]);
     cut.required_authority_refs.clear();
     let cut = propose(&state, cut.sealed().unwrap(), &verified(&[]));
     assert_eq!(codes_of(cut), [RefusalCode::MissingAuthority]);
@@ -157,16 +119,8 @@ fn the_tie_of_a_delegate_is_not_cut_without_authority() {
 fn nothing_is_promoted_on_a_premise_that_was_lost() {
     shows!("CP-3.2-02"; by "state.promoted_on_lost_premise");
     let state = after(&chained(), vec![retract(ItemKind::Claim, "a")]);
-    assert_eq!(
-        codes(&state, vec![revise(&state, claim("b"))]),
-        [RefusalCode::UnsupportedPromotion]
-    );
-    let untied = vec![
-        Change::RemoveDependency {
-            dependency_id: "d-1".into(),
-        },
-        revise(&state, claim("b")),
-    ];
+    assert_eq!(codes(&state, vec![revise(&state, claim("b"))]), [RefusalCode::UnsupportedPromotion]);
+    let untied = vec![Change::RemoveDependency { dependency_id: "d-1".into() }, revise(&state, claim("b"))];
     assert!(codes(&state, untied).is_empty());
 }
 
@@ -181,23 +135,14 @@ fn a_circle_of_dependencies_is_walked_once() {
 #[test]
 fn a_long_chain_is_listed_by_page_and_replays() {
     const LINKS: usize = 1_000;
-    let mut state = after(
-        &founded(),
-        (0..=LINKS).map(|n| add(claim(&format!("k-{n:05}")))).collect(),
-    );
+    let mut state = after(&founded(), (0..=LINKS).map(|n| add(claim(&format!("k-{n:05}")))).collect());
     let edge = |n: usize| depends(&format!("d-{n:05}"), &format!("k-{n:05}"), &format!("k-{:05}", n + 1));
     state = after(&state, (0..LINKS).map(edge).collect());
     let (commit, next) = attempt(&state, vec![retract(ItemKind::Claim, "k-00000")]).unwrap();
     let listed = invalidated(&commit).unwrap();
-    assert_eq!(
-        (listed.items.len(), listed.total, listed.complete),
-        (INVALIDATED_PAGE_ITEMS, LINKS as u64, false)
-    );
+    assert_eq!((listed.items.len(), listed.total, listed.complete), (INVALIDATED_PAGE_ITEMS, LINKS as u64, false));
     let whole: Vec<_> = (1..=LINKS)
-        .map(|n| closer_contracts::audit::InvalidatedItem {
-            kind: ItemKind::Claim,
-            id: format!("k-{n:05}").into(),
-        })
+        .map(|n| closer_contracts::audit::InvalidatedItem { kind: ItemKind::Claim, id: format!("k-{n:05}").into() })
         .collect();
     assert_eq!(listed.list_digest, digest_of(&whole).unwrap());
     assert_eq!(apply(&state, &commit).unwrap().root(), next.root());

@@ -29,11 +29,7 @@ fn supersede(successor: Option<&str>) -> Change {
 fn only_its_closure_authority_closes_an_obligation() {
     shows!("CP-5-10", "CP-2-19", "CP-C3-03"; by "state.closing_authorized");
     let state = met();
-    for status in [
-        ObligationStatus::Resolved,
-        ObligationStatus::Superseded,
-        ObligationStatus::Withdrawn,
-    ] {
+    for status in [ObligationStatus::Resolved, ObligationStatus::Superseded, ObligationStatus::Withdrawn] {
         let change = Change::SetStatus {
             obligation_id: "o".into(),
             status,
@@ -43,21 +39,14 @@ fn only_its_closure_authority_closes_an_obligation() {
         assert_eq!(codes(&state, vec![change]), [RefusalCode::NotClosable]);
     }
     let (_, closed) = close(&state, vec![set_status("o", ObligationStatus::Resolved)]).unwrap();
-    assert_eq!(
-        closed.obligation(&"o".into()).unwrap().status,
-        ObligationStatus::Resolved
-    );
+    assert_eq!(closed.obligation(&"o".into()).unwrap().status, ObligationStatus::Resolved);
     assert_eq!(closed.open_obligations().count(), 0);
 }
 
 #[test]
 fn an_obligation_is_resolved_when_its_conditions_are_met() {
     shows!("CP-2-19"; by "state.conditions_met");
-    for status in [
-        AssessmentStatus::Unassessed,
-        AssessmentStatus::NotMet,
-        AssessmentStatus::Insufficient,
-    ] {
+    for status in [AssessmentStatus::Unassessed, AssessmentStatus::NotMet, AssessmentStatus::Insufficient] {
         let state = after(&met(), vec![assessed("o", status)]);
         let refused = close(&state, vec![set_status("o", ObligationStatus::Resolved)]);
         assert_eq!(codes_of(refused), [RefusalCode::NotClosable]);
@@ -70,16 +59,10 @@ fn an_obligation_is_resolved_when_its_conditions_are_met() {
 fn a_successor_covers_every_unresolved_condition() {
     shows!("CP-2-19", "CP-5-10"; by "state.successor_covers");
     let state = after(&met(), vec![assessed("o", AssessmentStatus::NotMet)]);
-    let covering = Obligation {
-        resolution_conditions: vec![condition("condition-of-o")],
-        ..obligation("p")
-    };
+    let covering = Obligation { resolution_conditions: vec![condition("condition-of-o")], ..obligation("p") };
     let state = after(&state, vec![admit(covering), admit(obligation("q"))]);
     for successor in [None, Some("nowhere"), Some("o"), Some("q")] {
-        assert_eq!(
-            codes_of(close(&state, vec![supersede(successor)])),
-            [RefusalCode::NotClosable]
-        );
+        assert_eq!(codes_of(close(&state, vec![supersede(successor)])), [RefusalCode::NotClosable]);
     }
     assert!(close(&state, vec![supersede(Some("p"))]).is_ok());
 }
@@ -95,22 +78,12 @@ fn closing_disarms_the_triggers() {
 fn a_settled_obligation_changes_only_by_being_reopened() {
     shows!("CP-10.2-10"; by "state.open_or_reopened");
     let (_, closed) = close(&met(), vec![set_status("o", ObligationStatus::Resolved)]).unwrap();
-    let owner = Change::SetOwner {
-        obligation_id: "o".into(),
-        responsible_owner: "user".into(),
-    };
-    for change in [
-        owner,
-        assessed("o", AssessmentStatus::NotMet),
-        set_triggers("o", Vec::new(), None),
-    ] {
+    let owner = Change::SetOwner { obligation_id: "o".into(), responsible_owner: "user".into() };
+    for change in [owner, assessed("o", AssessmentStatus::NotMet), set_triggers("o", Vec::new(), None)] {
         assert_eq!(codes(&closed, vec![change]), [RefusalCode::NotClosable]);
     }
     let trigger = reentry("r-2", "o", time("2026-02-01T00:00:00Z"));
-    let reopening = vec![
-        set_status("o", ObligationStatus::Active),
-        set_triggers("o", vec![trigger], None),
-    ];
+    let reopening = vec![set_status("o", ObligationStatus::Active), set_triggers("o", vec![trigger], None)];
     let reopened = after(&closed, reopening);
     assert!(reopened.open_obligations().any(|open| open.obligation_id == "o".into()));
 }
@@ -119,10 +92,7 @@ fn a_settled_obligation_changes_only_by_being_reopened() {
 fn reopening_leads_to_active_and_installs_a_trigger() {
     shows!("CP-10.2-10"; by "state.reopens_active");
     let (_, closed) = close(&met(), vec![set_status("o", ObligationStatus::Resolved)]).unwrap();
-    assert_eq!(
-        codes(&closed, vec![set_status("o", ObligationStatus::Active)]),
-        [RefusalCode::NoTrigger]
-    );
+    assert_eq!(codes(&closed, vec![set_status("o", ObligationStatus::Active)]), [RefusalCode::NoTrigger]);
     let trigger = || reentry("r-2", "o", time("2026-02-01T00:00:00Z"));
     let to = |status| vec![set_status("o", status), set_triggers("o", vec![trigger()], None)];
     assert!(codes(&closed, to(ObligationStatus::AwaitingEvent)).contains(&RefusalCode::NotClosable));

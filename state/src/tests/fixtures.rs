@@ -22,17 +22,11 @@ pub(crate) fn now() -> Timestamp {
 }
 
 pub(crate) fn artifact(id: &str) -> ArtifactRef {
-    ArtifactRef {
-        id: id.into(),
-        digest: Digest::of(id.as_bytes()),
-    }
+    ArtifactRef { id: id.into(), digest: Digest::of(id.as_bytes()) }
 }
 
 pub(crate) fn rule_ref() -> VersionedRef {
-    VersionedRef {
-        id: "rule-1".into(),
-        version: 1,
-    }
+    VersionedRef { id: "rule-1".into(), version: 1 }
 }
 
 pub(crate) fn profile() -> Profile {
@@ -41,9 +35,7 @@ pub(crate) fn profile() -> Profile {
         version: 1,
         user: "user".into(),
         scope: Scope(vec!["space".into()]),
-        answers: (1..=10)
-            .map(|n| (Key::from(format!("q{n}")), Text::from("yes")))
-            .collect(),
+        answers: (1..=10).map(|n| (Key::from(format!("q{n}")), Text::from("yes"))).collect(),
         mechanisms: vec![Mechanism::Session],
         signing_policy: SigningPolicy::default(),
         restrictive_events: Vec::new(),
@@ -120,13 +112,7 @@ pub(crate) fn founded() -> State {
 
 pub(crate) fn founding_items() -> Vec<Item> {
     let mut items: Vec<Item> = ["user", "owner", "issuer", "independent"].map(identity).into();
-    items.extend([
-        rule(1),
-        source(Standing::Current),
-        appointment("issuer"),
-        constraint("c-0"),
-        grant("g-0"),
-    ]);
+    items.extend([rule(1), source(Standing::Current), appointment("issuer"), constraint("c-0"), grant("g-0")]);
     items
 }
 
@@ -155,24 +141,14 @@ pub(crate) fn goal(id: &str) -> Item {
 pub(crate) fn grant(id: &str) -> Item {
     Item::Grant(Grant {
         grant_id: id.into(),
-        authenticated_issuer: AuthenticatedIssuer {
-            identity: "user".into(),
-            auth_ref: artifact("auth-1"),
-        },
+        authenticated_issuer: AuthenticatedIssuer { identity: "user".into(), auth_ref: artifact("auth-1") },
         allowed_operations: vec!["operation-1".into()],
-        targets: vec![TargetPattern {
-            r#type: "file".into(),
-            account: "local".into(),
-            address: "/srv/*".into(),
-        }],
+        targets: vec![TargetPattern { r#type: "file".into(), account: "local".into(), address: "/srv/*".into() }],
         parameter_bounds: Vec::new(),
         resource_bounds: Amounts::default(),
         expiry: at("2027-01-01T00:00:00Z"),
         delegability: Delegability::None,
-        revocation: Revocation {
-            may_revoke: vec!["user".into()],
-            revoked_by: None,
-        },
+        revocation: Revocation { may_revoke: vec!["user".into()], revoked_by: None },
     })
 }
 
@@ -255,11 +231,7 @@ pub(crate) fn time(text: &str) -> TypedPredicate {
 }
 
 pub(crate) fn gap(review: TypedPredicate) -> TriggerGap {
-    TriggerGap {
-        reason: "nothing to wait for yet".into(),
-        responsible_owner: "owner".into(),
-        review_predicate: review,
-    }
+    TriggerGap { reason: "nothing to wait for yet".into(), responsible_owner: "owner".into(), review_predicate: review }
 }
 
 pub(crate) fn condition(id: &str) -> Condition {
@@ -276,10 +248,7 @@ pub(crate) fn obligation(id: &str) -> Obligation {
         obligation_id: id.into(),
         origin: Origin::Declaration(artifact("declaration-1")),
         scope: Scope(vec!["space".into()]),
-        gap: Gap {
-            text: "is it so?".into(),
-            propositions: Vec::new(),
-        },
+        gap: Gap { text: "is it so?".into(), propositions: Vec::new() },
         resolution_conditions: vec![condition(&format!("condition-of-{id}"))],
         dependencies: Vec::new(),
         status: ObligationStatus::Active,
@@ -294,14 +263,8 @@ pub(crate) fn obligation(id: &str) -> Obligation {
 
 pub(crate) fn watching(id: &str, item: &str) -> Obligation {
     let watch = Watch::Item { id: item.into() };
-    let dependency = ObligationDependency {
-        dependency_id: format!("watch-of-{id}").into(),
-        watch,
-    };
-    Obligation {
-        dependencies: vec![dependency],
-        ..obligation(id)
-    }
+    let dependency = ObligationDependency { dependency_id: format!("watch-of-{id}").into(), watch };
+    Obligation { dependencies: vec![dependency], ..obligation(id) }
 }
 
 pub(crate) fn add(item: Item) -> Change {
@@ -311,42 +274,25 @@ pub(crate) fn add(item: Item) -> Change {
 pub(crate) fn admit(obligation: Obligation) -> Change {
     let id = obligation.obligation_id.as_str();
     let trigger = reentry(&format!("reentry-of-{id}"), id, time("2026-02-01T00:00:00Z"));
-    Change::AdmitObligation {
-        reentries: vec![trigger],
-        obligation: Box::new(obligation),
-    }
+    Change::AdmitObligation { reentries: vec![trigger], obligation: Box::new(obligation) }
 }
 
 pub(crate) fn depends(id: &str, premise: &str, dependent: &str) -> Change {
-    let dependency = Dependency {
-        dependency_id: id.into(),
-        premise: premise.into(),
-        dependent: dependent.into(),
-    };
+    let dependency = Dependency { dependency_id: id.into(), premise: premise.into(), dependent: dependent.into() };
     Change::AddDependency { dependency }
 }
 
 pub(crate) fn retract(kind: ItemKind, id: &str) -> Change {
-    Change::Retract {
-        kind,
-        id: id.into(),
-        reason: "it is not so".into(),
-    }
+    Change::Retract { kind, id: id.into(), reason: "it is not so".into() }
 }
 
 pub(crate) fn revoke(id: &str) -> Change {
-    Change::RevokeGrant {
-        grant_id: id.into(),
-        reason: "no longer".into(),
-    }
+    Change::RevokeGrant { grant_id: id.into(), reason: "no longer".into() }
 }
 
 pub(crate) fn revise(state: &State, item: Item) -> Change {
     let replaces = state.item(item.kind(), &item.id()).unwrap().digest;
-    Change::Revise {
-        item: Box::new(item),
-        replaces,
-    }
+    Change::Revise { item: Box::new(item), replaces }
 }
 
 pub(crate) fn restriction(id: &str, affected_scope: AffectedScope) -> Change {
@@ -362,31 +308,16 @@ pub(crate) fn restriction(id: &str, affected_scope: AffectedScope) -> Change {
 }
 
 pub(crate) fn set_status(id: &str, status: ObligationStatus) -> Change {
-    Change::SetStatus {
-        obligation_id: id.into(),
-        status,
-        successor: None,
-        reason: "as assessed".into(),
-    }
+    Change::SetStatus { obligation_id: id.into(), status, successor: None, reason: "as assessed".into() }
 }
 
 pub(crate) fn set_triggers(id: &str, reentries: Vec<Reentry>, trigger_gap: Option<TriggerGap>) -> Change {
-    Change::SetTriggers {
-        obligation_id: id.into(),
-        reentries,
-        trigger_gap,
-    }
+    Change::SetTriggers { obligation_id: id.into(), reentries, trigger_gap }
 }
 
 pub(crate) fn assessed(id: &str, status: AssessmentStatus) -> Change {
-    let condition = Condition {
-        assessment_status: status,
-        ..condition(&format!("condition-of-{id}"))
-    };
-    Change::SetConditions {
-        obligation_id: id.into(),
-        conditions: vec![condition],
-    }
+    let condition = Condition { assessment_status: status, ..condition(&format!("condition-of-{id}")) };
+    Change::SetConditions { obligation_id: id.into(), conditions: vec![condition] }
 }
 
 /// A sealed ordinary delta on the current state, with the authority that [`verified`] knows.
@@ -435,12 +366,7 @@ pub(crate) fn codes(state: &State, changes: Vec<Change>) -> Vec<RefusalCode> {
 }
 
 pub(crate) fn codes_of<T>(result: Result<T, Vec<Denied>>) -> Vec<RefusalCode> {
-    result
-        .err()
-        .unwrap_or_default()
-        .into_iter()
-        .map(|denied| denied.code)
-        .collect()
+    result.err().unwrap_or_default().into_iter().map(|denied| denied.code).collect()
 }
 
 pub(crate) fn duty() -> Duty {
@@ -460,18 +386,10 @@ pub(crate) fn duty() -> Duty {
 }
 
 pub(crate) fn urgent_delta(state: &State, changes: Vec<Change>) -> Delta {
-    Delta {
-        admission_path: AdmissionPath::UrgentRestrictive,
-        ..delta(state, "urgent-1", changes)
-    }
-    .sealed()
-    .unwrap()
+    Delta { admission_path: AdmissionPath::UrgentRestrictive, ..delta(state, "urgent-1", changes) }.sealed().unwrap()
 }
 
 pub(crate) fn attempt_urgent(state: &State, changes: Vec<Change>) -> Result<(Commit, State), Vec<Denied>> {
-    let derivation = Derivation {
-        urgent: Some(duty()),
-        ..verified(&[])
-    };
+    let derivation = Derivation { urgent: Some(duty()), ..verified(&[]) };
     propose(state, urgent_delta(state, changes), &derivation)
 }

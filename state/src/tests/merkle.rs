@@ -18,11 +18,7 @@ fn id(key: u16) -> Id {
 }
 
 fn kind(key: u16) -> ItemKind {
-    if key.is_multiple_of(2) {
-        ItemKind::Claim
-    } else {
-        ItemKind::Grant
-    }
+    if key.is_multiple_of(2) { ItemKind::Claim } else { ItemKind::Grant }
 }
 
 proptest! {

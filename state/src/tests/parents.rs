@@ -7,16 +7,11 @@ use closer_contracts::{Digest, RefusalCode, shows};
 fn of_two_deltas_on_one_parent_the_second_is_refused() {
     shows!("CP-5-06", "CP-C10-06", "CP-8.1-11"; by "state.parent_is_current");
     let state = founded();
-    let (first, second) = (
-        delta(&state, "delta-1", vec![add(claim("a"))]),
-        delta(&state, "delta-2", vec![add(claim("b"))]),
-    );
+    let (first, second) =
+        (delta(&state, "delta-1", vec![add(claim("a"))]), delta(&state, "delta-2", vec![add(claim("b"))]));
     let (commit, next) = propose(&state, first, &verified(&[])).unwrap();
     assert_eq!(commit.parent, state.reference());
-    assert_eq!(
-        codes_of(propose(&next, second, &verified(&[]))),
-        [RefusalCode::StaleParent]
-    );
+    assert_eq!(codes_of(propose(&next, second, &verified(&[]))), [RefusalCode::StaleParent]);
 }
 
 #[test]
@@ -35,10 +30,7 @@ fn a_parent_with_the_accepted_version_and_another_digest_is_forged() {
     let state = founded();
     let mut forged = delta(&state, "delta-1", vec![add(claim("a"))]);
     forged.parent_state.digest = Digest::of(b"another history");
-    assert_eq!(
-        codes_of(propose(&state, forged.sealed().unwrap(), &verified(&[]))),
-        [RefusalCode::DigestMismatch]
-    );
+    assert_eq!(codes_of(propose(&state, forged.sealed().unwrap(), &verified(&[]))), [RefusalCode::DigestMismatch]);
 }
 
 #[test]
@@ -46,10 +38,7 @@ fn a_delta_whose_bytes_do_not_have_its_digest_is_refused() {
     let state = founded();
     let mut altered = delta(&state, "delta-1", vec![add(claim("a"))]);
     altered.changes = vec![add(claim("b"))];
-    assert_eq!(
-        codes_of(propose(&state, altered, &verified(&[]))),
-        [RefusalCode::DigestMismatch]
-    );
+    assert_eq!(codes_of(propose(&state, altered, &verified(&[]))), [RefusalCode::DigestMismatch]);
 }
 
 #[test]
@@ -65,16 +54,9 @@ fn of_ten_changes_none_is_applied_when_the_tenth_is_invalid() {
 #[test]
 fn every_denied_change_is_named_the_first_in_precedence_first() {
     let state = founded();
-    let unsupported = Item::Claim(closer_contracts::item::Claim {
-        applicability: Vec::new(),
-        ..bare_claim("a")
-    });
+    let unsupported = Item::Claim(closer_contracts::item::Claim { applicability: Vec::new(), ..bare_claim("a") });
     let changes = vec![add(unsupported), retract(ItemKind::Claim, "nowhere"), add(grant("g-0"))];
-    let expected = [
-        RefusalCode::KeyConflict,
-        RefusalCode::UnresolvedRef,
-        RefusalCode::UnsupportedPromotion,
-    ];
+    let expected = [RefusalCode::KeyConflict, RefusalCode::UnresolvedRef, RefusalCode::UnsupportedPromotion];
     assert_eq!(codes(&state, changes), expected);
 }
 
@@ -84,21 +66,12 @@ fn a_normative_change_needs_an_authority_that_was_verified() {
     let state = founded();
     for change in [add(grant("g-1")), add(constraint("c-1")), revoke("g-0")] {
         let proposed = delta(&state, "delta-1", vec![change.clone()]);
-        let unverified = Derivation {
-            authorities: Vec::new(),
-            ..verified(&[])
-        };
-        assert_eq!(
-            codes_of(propose(&state, proposed.clone(), &unverified)),
-            [RefusalCode::MissingAuthority]
-        );
+        let unverified = Derivation { authorities: Vec::new(), ..verified(&[]) };
+        assert_eq!(codes_of(propose(&state, proposed.clone(), &unverified)), [RefusalCode::MissingAuthority]);
         let mut silent = proposed.clone();
         silent.required_authority_refs.clear();
         let silent = silent.sealed().unwrap();
-        assert_eq!(
-            codes_of(propose(&state, silent, &verified(&[]))),
-            [RefusalCode::MissingAuthority]
-        );
+        assert_eq!(codes_of(propose(&state, silent, &verified(&[]))), [RefusalCode::MissingAuthority]);
         assert!(propose(&state, proposed, &verified(&[])).is_ok());
     }
 }
@@ -123,34 +96,17 @@ fn an_id_names_one_item_for_ever() {
 fn an_item_is_not_reached_through_another_kind() {
     shows!("CP-2-03"; by "state.kind_differs");
     let state = after(&founded(), vec![add(claim("a"))]);
-    assert_eq!(
-        codes(&state, vec![retract(ItemKind::Claim, "c-0")]),
-        [RefusalCode::SchemaInvalid]
-    );
-    assert_eq!(
-        codes(&state, vec![retract(ItemKind::Method, "a")]),
-        [RefusalCode::SchemaInvalid]
-    );
-    assert_eq!(
-        codes(&state, vec![retract(ItemKind::Method, "nowhere")]),
-        [RefusalCode::UnresolvedRef]
-    );
+    assert_eq!(codes(&state, vec![retract(ItemKind::Claim, "c-0")]), [RefusalCode::SchemaInvalid]);
+    assert_eq!(codes(&state, vec![retract(ItemKind::Method, "a")]), [RefusalCode::SchemaInvalid]);
+    assert_eq!(codes(&state, vec![retract(ItemKind::Method, "nowhere")]), [RefusalCode::UnresolvedRef]);
 }
 
 #[test]
 fn grants_obligations_and_restrictions_have_changes_of_their_own() {
     shows!("CP-3.2-01"; by "state.kind_has_own_changes");
     let state = after(&founded(), vec![admit(obligation("o"))]);
-    for (kind, id) in [
-        (ItemKind::Grant, "g-0"),
-        (ItemKind::Obligation, "o"),
-        (ItemKind::Profile, "profile-1"),
-    ] {
-        assert_eq!(
-            codes(&state, vec![retract(kind, id)]),
-            [RefusalCode::SchemaInvalid],
-            "{kind}"
-        );
+    for (kind, id) in [(ItemKind::Grant, "g-0"), (ItemKind::Obligation, "o"), (ItemKind::Profile, "profile-1")] {
+        assert_eq!(codes(&state, vec![retract(kind, id)]), [RefusalCode::SchemaInvalid], "{kind}");
     }
     assert!(codes(&state, vec![retract(ItemKind::Constraint, "c-0")]).is_empty());
 }
@@ -185,10 +141,7 @@ fn new_content_of_a_versioned_item_has_a_higher_version() {
 fn all_kinds_of_items_are_there_even_when_empty() {
     shows!("CP-5-01", "CP-2-02");
     let state = founded();
-    let next = after(
-        &state,
-        vec![add(goal("goal-1")), add(claim("a")), add(method("m", &["a"]))],
-    );
+    let next = after(&state, vec![add(goal("goal-1")), add(claim("a")), add(method("m", &["a"]))]);
     let next = after(&next, vec![admit(obligation("o")), depends("d-1", "a", "m")]);
     for kind in ItemKind::ALL {
         let founded: Vec<_> = state.items(*kind).map(|accepted| accepted.item.kind()).collect();
@@ -206,8 +159,5 @@ fn all_kinds_of_items_are_there_even_when_empty() {
     for (kind, id) in seven {
         assert!(next.item(kind, &id.into()).is_some(), "{kind}");
     }
-    assert_eq!(
-        state.items(ItemKind::Goal).count() + state.items(ItemKind::Obligation).count(),
-        0
-    );
+    assert_eq!(state.items(ItemKind::Goal).count() + state.items(ItemKind::Obligation).count(), 0);
 }

@@ -19,22 +19,12 @@ fn change(state: &State, (op, a, b): (u8, u8, u8)) -> Change {
     };
     match op {
         0 => add(claim(&claim_id)),
-        1 => add(Item::Claim(Claim {
-            relations: Vec::new(),
-            ..bare_claim(&claim_id)
-        })),
-        2 => add(Item::Claim(Claim {
-            applicability: Vec::new(),
-            ..bare_claim(&claim_id)
-        })),
+        1 => add(Item::Claim(Claim { relations: Vec::new(), ..bare_claim(&claim_id) })),
+        2 => add(Item::Claim(Claim { applicability: Vec::new(), ..bare_claim(&claim_id) })),
         3 => add(method(&method_id, &[&claim_id])),
         4 => depends(&format!("d-{a}-{b}"), &format!("a-{a}"), &format!("a-{b}")),
         5 => retract(ItemKind::Claim, &claim_id),
-        6 => Change::Suspend {
-            kind: ItemKind::Claim,
-            id: claim_id.as_str().into(),
-            reason: "in doubt".into(),
-        },
+        6 => Change::Suspend { kind: ItemKind::Claim, id: claim_id.as_str().into(), reason: "in doubt".into() },
         7 if state.claim(&claim_id.as_str().into()).is_some() => revise(state, claim(&claim_id)),
         8 => admit(obligation(&obligation_id)),
         9 => admit(watching(&obligation_id, &claim_id)),
@@ -68,27 +58,17 @@ fn supported(claim: &Claim) -> bool {
 /// What holds in every reachable state.
 fn holds(state: &State) {
     for open in state.open_obligations() {
-        let live = state
-            .reentries_of(&open.obligation_id)
-            .any(|reentry| is_live(state, reentry, &now()));
-        assert!(
-            live || open.trigger_gap.is_some(),
-            "{} can never be reconsidered",
-            open.obligation_id
-        );
+        let live = state.reentries_of(&open.obligation_id).any(|reentry| is_live(state, reentry, &now()));
+        assert!(live || open.trigger_gap.is_some(), "{} can never be reconsidered", open.obligation_id);
     }
-    let claims = state
-        .items(ItemKind::Claim)
-        .filter_map(|accepted| only!(&accepted.item, Claim));
+    let claims = state.items(ItemKind::Claim).filter_map(|accepted| only!(&accepted.item, Claim));
     for claim in claims {
         assert!(supported(claim), "{} is unsupported", claim.claim_id);
     }
     for kind in [ItemKind::Claim, ItemKind::Method] {
         for accepted in state.items(kind).filter(|accepted| accepted.is_current()) {
             let id = accepted.item.id();
-            let lost = state
-                .premises_of(&id)
-                .find(|premise| state.locate(premise).any(|found| !found.is_current()));
+            let lost = state.premises_of(&id).find(|premise| state.locate(premise).any(|found| !found.is_current()));
             assert_eq!(lost, None, "{id} is current on a lost premise");
         }
     }

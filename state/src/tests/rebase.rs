@@ -9,14 +9,7 @@ use proptest::prelude::*;
 /// Claims `a` and `b`, with `b` resting on `a`; two obligations, `p` watching `b`.
 fn space() -> State {
     let state = after(&founded(), vec![add(claim("a")), add(claim("b")), add(claim("c"))]);
-    after(
-        &state,
-        vec![
-            depends("d-1", "a", "b"),
-            admit(obligation("o")),
-            admit(watching("p", "b")),
-        ],
-    )
+    after(&state, vec![depends("d-1", "a", "b"), admit(obligation("o")), admit(watching("p", "b"))])
 }
 
 /// Commits `first`, then reissues `second`, which was made against the same parent.
@@ -25,10 +18,7 @@ fn both(state: &State, first: &Delta, second: &Delta) -> Result<State, Denied> {
     let reissued = rebase(second, &between, [&commit], "reissued".into())?;
     assert_eq!(reissued.changes, second.changes);
     assert_eq!(reissued.required_authority_refs, second.required_authority_refs);
-    assert_eq!(
-        (reissued.parent_state, reissued.delta_id.as_str()),
-        (between.reference(), "reissued")
-    );
+    assert_eq!((reissued.parent_state, reissued.delta_id.as_str()), (between.reference(), "reissued"));
     Ok(propose(&between, reissued, &verified(&[])).unwrap().1)
 }
 
@@ -44,10 +34,7 @@ fn a_delta_is_reissued_where_nothing_it_reads_or_writes_was_touched() {
     let other = both(&state, &disjoint, &first).unwrap();
     assert_eq!(one.root(), other.root());
     let overlapping = delta(&state, "third", vec![retract(ItemKind::Claim, "c")]);
-    assert_eq!(
-        both(&state, &first, &overlapping).unwrap_err().code,
-        RefusalCode::StaleParent
-    );
+    assert_eq!(both(&state, &first, &overlapping).unwrap_err().code, RefusalCode::StaleParent);
 }
 
 #[test]
@@ -57,32 +44,20 @@ fn derived_changes_and_propositions_count_as_touched() {
     let rival = |id: &str| {
         let mut rival = bare_claim("a");
         rival.claim_id = id.into();
-        rival
-            .relations
-            .iter_mut()
-            .for_each(|relation| relation.proposition_id = "proposition-of-a".into());
+        rival.relations.iter_mut().for_each(|relation| relation.proposition_id = "proposition-of-a".into());
         delta(&state, "second", vec![add(Item::Claim(rival))])
     };
     let reaching = [
         delta(&state, "second", vec![set_status("p", ObligationStatus::AwaitingEvent)]),
         delta(&state, "second", vec![revise(&state, claim("b"))]),
         delta(&state, "second", vec![add(method("m", &["b"]))]),
-        delta(
-            &state,
-            "second",
-            vec![Change::RemoveDependency {
-                dependency_id: "d-1".into(),
-            }],
-        ),
+        delta(&state, "second", vec![Change::RemoveDependency { dependency_id: "d-1".into() }]),
     ];
     for second in reaching {
         let denied = both(&state, &retracting, &second).unwrap_err();
         assert_eq!(denied.code, RefusalCode::StaleParent, "{:?}", second.changes);
     }
-    assert_eq!(
-        both(&state, &rival("x"), &rival("y")).unwrap_err().code,
-        RefusalCode::StaleParent
-    );
+    assert_eq!(both(&state, &rival("x"), &rival("y")).unwrap_err().code, RefusalCode::StaleParent);
 }
 
 #[test]
@@ -91,14 +66,9 @@ fn a_restriction_in_force_that_covers_the_delta_asks_for_a_fresh_assessment() {
     let state = space();
     let restricting = |scope| delta(&state, "first", vec![restriction("r-1", scope)]);
     let second = delta(&state, "second", vec![set_status("o", ObligationStatus::AwaitingEvent)]);
-    let on = |id: &str| AffectedScope::Obligation {
-        obligation_id: id.into(),
-    };
+    let on = |id: &str| AffectedScope::Obligation { obligation_id: id.into() };
     for scope in [on("o"), AffectedScope::Space {}] {
-        assert_eq!(
-            both(&state, &restricting(scope), &second).unwrap_err().code,
-            RefusalCode::StaleParent
-        );
+        assert_eq!(both(&state, &restricting(scope), &second).unwrap_err().code, RefusalCode::StaleParent);
     }
     assert!(both(&state, &restricting(on("p")), &second).is_ok());
 }
@@ -142,10 +112,7 @@ fn changes() -> impl Strategy<Value = Vec<fn(&State) -> Change>> {
         |_| assessed("o", AssessmentStatus::Met),
         |_| set_status("p", ObligationStatus::AwaitingEvent),
         |_| set_triggers("o", vec![reentry("r-9", "o", time("2026-03-01T00:00:00Z"))], None),
-        |_| Change::SetOwner {
-            obligation_id: "p".into(),
-            responsible_owner: "user".into(),
-        },
+        |_| Change::SetOwner { obligation_id: "p".into(), responsible_owner: "user".into() },
         |state| revise(state, claim("a")),
     ];
     proptest::sample::subsequence(pool, 1..=2)
@@ -178,23 +145,12 @@ fn an_untied_dependent_is_named_so_that_either_order_is_refused() {
     let state = after(&space(), vec![add(method("m", &["c"]))]);
     let retracting = |id: &str| delta(&state, "one", vec![retract(ItemKind::Claim, id)]);
     let untying = [
-        (
-            retracting("a"),
-            Change::RemoveDependency {
-                dependency_id: "d-1".into(),
-            },
-        ),
+        (retracting("a"), Change::RemoveDependency { dependency_id: "d-1".into() }),
         (retracting("c"), revise(&state, method("m", &["a"]))),
     ];
     for (retracting, untying) in untying {
         let untying = delta(&state, "two", vec![untying]);
-        assert_eq!(
-            both(&state, &retracting, &untying).unwrap_err().code,
-            RefusalCode::StaleParent
-        );
-        assert_eq!(
-            both(&state, &untying, &retracting).unwrap_err().code,
-            RefusalCode::StaleParent
-        );
+        assert_eq!(both(&state, &retracting, &untying).unwrap_err().code, RefusalCode::StaleParent);
+        assert_eq!(both(&state, &untying, &retracting).unwrap_err().code, RefusalCode::StaleParent);
     }
 }

@@ -43,14 +43,8 @@ fn a_receipt_names_the_delta_its_endorsements_and_both_states() {
     let made = ordinary(&commit, &next);
     assert_eq!(made.proposal_digest, commit.delta.proposal_digest);
     assert_eq!(made.adjudication_refs, [artifact("adjudication-1")]);
-    assert_eq!(
-        (made.before_state, made.after_state),
-        (state.reference(), next.reference())
-    );
-    assert_eq!(
-        (made.profile_ref.id.as_str(), made.profile_ref.version),
-        ("profile-1", 1)
-    );
+    assert_eq!((made.before_state, made.after_state), (state.reference(), next.reference()));
+    assert_eq!((made.profile_ref.id.as_str(), made.profile_ref.version), ("profile-1", 1));
     let unendorsed = receipt(&commit, &next, facts("r", Vec::new(), None)).unwrap_err();
     assert_eq!(unendorsed.code, RefusalCode::MissingEndorsement);
 }
@@ -86,10 +80,7 @@ fn an_urgent_receipt_names_its_duty_which_is_open() {
     let made = receipt(&commit, &next, facts("receipt-1", Vec::new(), Some(details()))).unwrap();
     assert_eq!(made.admission_path, AdmissionPath::UrgentRestrictive);
     assert_eq!(made.urgent_details, Some(details()));
-    let dangling = UrgentDetails {
-        reconciliation_obligation_id: "nowhere".into(),
-        ..details()
-    };
+    let dangling = UrgentDetails { reconciliation_obligation_id: "nowhere".into(), ..details() };
     let refused = receipt(&commit, &next, facts("receipt-1", Vec::new(), Some(dangling))).unwrap_err();
     assert_eq!(refused.code, RefusalCode::UnresolvedRef);
 }
@@ -101,8 +92,5 @@ fn a_receipt_keeps_to_its_path() {
     let bare = receipt(&commit, &next, facts("receipt-1", Vec::new(), None)).unwrap_err();
     assert_eq!(bare.code, RefusalCode::SchemaInvalid);
     let filler = facts("receipt-1", vec![artifact("adjudication-1")], Some(details()));
-    assert_eq!(
-        receipt(&commit, &next, filler).unwrap_err().code,
-        RefusalCode::SchemaInvalid
-    );
+    assert_eq!(receipt(&commit, &next, filler).unwrap_err().code, RefusalCode::SchemaInvalid);
 }

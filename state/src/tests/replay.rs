@@ -37,20 +37,13 @@ fn a_commit_altered_in_one_place_diverges_and_says_where() {
         apply(&state, &commit).unwrap_err()
     };
     assert_eq!(altered(&|c| c.parent.digest = other), Divergence::Parent { version });
-    assert_eq!(
-        altered(&|c| c.delta.delta_id = "another".into()),
-        Divergence::Proposal { version }
-    );
+    assert_eq!(altered(&|c| c.delta.delta_id = "another".into()), Divergence::Proposal { version });
     assert_eq!(altered(&|c| c.derived.clear()), Divergence::Derived { version });
     assert_eq!(altered(&|c| c.derived_digest = other), Divergence::Derived { version });
     assert_eq!(altered(&|c| c.state_root = other), Divergence::Root { version });
     assert_eq!(altered(&|c| c.after.digest = other), Divergence::After { version });
     let consistent = |c: &mut Commit| {
-        c.derived = vec![DerivedChange::Suspend {
-            kind: ItemKind::Method,
-            id: "nowhere".into(),
-            premise: "a".into(),
-        }];
+        c.derived = vec![DerivedChange::Suspend { kind: ItemKind::Method, id: "nowhere".into(), premise: "a".into() }];
         c.derived_digest = digest_of(&c.derived).unwrap();
     };
     assert!(matches!(altered(&consistent), Divergence::Fold { .. }));
@@ -60,18 +53,10 @@ fn a_commit_altered_in_one_place_diverges_and_says_where() {
 fn a_fold_corrupted_by_one_field_is_noticed() {
     let (state, commit, _) = retraction();
     let mut corrupted = state.clone();
-    let limited = Claim {
-        limitations: vec!["by day".into()],
-        ..bare_claim("b")
-    };
+    let limited = Claim { limitations: vec!["by day".into()], ..bare_claim("b") };
     corrupted.put(Item::Claim(limited), 1).unwrap();
     assert_eq!(corrupted.reference(), state.reference());
-    assert_eq!(
-        apply(&corrupted, &commit).unwrap_err(),
-        Divergence::Root {
-            version: commit.version
-        }
-    );
+    assert_eq!(apply(&corrupted, &commit).unwrap_err(), Divergence::Root { version: commit.version });
 }
 
 #[test]
@@ -84,10 +69,7 @@ fn an_accepted_version_never_changes_afterwards() {
         next = after(&next, vec![add(claim(id))]);
     }
     next = after(&next, vec![retract(ItemKind::Claim, "a")]);
-    assert_eq!(
-        (state.reference(), state.root(), Snapshot::of(&state)),
-        (reference, root, before)
-    );
+    assert_eq!((state.reference(), state.root(), Snapshot::of(&state)), (reference, root, before));
     assert_ne!(next.root(), root);
 }
 
@@ -97,21 +79,13 @@ fn a_snapshot_restores_the_state_or_says_that_it_cannot() {
     let (_, _, state) = retraction();
     let snapshot = Snapshot::read(&Snapshot::of(&state).to_bytes().unwrap()).unwrap();
     let restored = snapshot.restore().unwrap();
-    assert_eq!(
-        (restored.reference(), restored.root()),
-        (state.reference(), state.root())
-    );
+    assert_eq!((restored.reference(), restored.root()), (state.reference(), state.root()));
     assert_eq!(Snapshot::of(&restored), snapshot);
     let next = |state: &State| after(state, vec![add(claim("z"))]).reference();
     assert_eq!(next(&restored), next(&state));
     let mut damaged = snapshot.clone();
     damaged.items.pop();
-    assert_eq!(
-        damaged.restore().unwrap_err(),
-        Divergence::Root {
-            version: state.reference().version
-        }
-    );
+    assert_eq!(damaged.restore().unwrap_err(), Divergence::Root { version: state.reference().version });
 }
 
 #[test]
@@ -134,20 +108,14 @@ fn a_space_is_founded_at_version_zero_and_found_again() {
 
 #[test]
 fn what_is_founded_is_checked_like_what_is_committed() {
-    let unsupported = Item::Claim(Claim {
-        relations: Vec::new(),
-        ..bare_claim("a")
-    });
+    let unsupported = Item::Claim(Claim { relations: Vec::new(), ..bare_claim("a") });
     let cases = [
         (unsupported, RefusalCode::UnsupportedPromotion),
         (grant("g-0"), RefusalCode::KeyConflict),
         (Item::Obligation(obligation("o")), RefusalCode::SchemaInvalid),
         (method("m", &["nowhere"]), RefusalCode::UnresolvedRef),
         (
-            Item::Profile(closer_contracts::profile::Profile {
-                profile_id: "p-2".into(),
-                ..profile()
-            }),
+            Item::Profile(closer_contracts::profile::Profile { profile_id: "p-2".into(), ..profile() }),
             RefusalCode::KeyConflict,
         ),
     ];

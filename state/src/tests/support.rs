@@ -12,24 +12,12 @@ fn a_claim_needs_resolved_applicable_support_for_its_own_proposition() {
     let insufficient = [
         vec![],
         vec![relation("another-proposition")],
-        vec![EvidenceRelation {
-            reference_status: ReferenceStatus::Unresolved,
-            ..own()
-        }],
-        vec![EvidenceRelation {
-            scope_match: ScopeMatch::Unknown,
-            ..own()
-        }],
-        vec![EvidenceRelation {
-            relation: Relation::Contradicts,
-            ..own()
-        }],
+        vec![EvidenceRelation { reference_status: ReferenceStatus::Unresolved, ..own() }],
+        vec![EvidenceRelation { scope_match: ScopeMatch::Unknown, ..own() }],
+        vec![EvidenceRelation { relation: Relation::Contradicts, ..own() }],
     ];
     for relations in insufficient {
-        let item = Item::Claim(Claim {
-            relations,
-            ..bare_claim("a")
-        });
+        let item = Item::Claim(Claim { relations, ..bare_claim("a") });
         assert_eq!(codes(&state, vec![add(item)]), [RefusalCode::UnsupportedPromotion]);
     }
     assert!(codes(&state, vec![add(claim("a"))]).is_empty());
@@ -38,10 +26,7 @@ fn a_claim_needs_resolved_applicable_support_for_its_own_proposition() {
 #[test]
 fn a_claim_states_when_it_applies() {
     shows!("CP-INV-01"; by "state.claim_has_applicability");
-    let item = Item::Claim(Claim {
-        applicability: Vec::new(),
-        ..bare_claim("a")
-    });
+    let item = Item::Claim(Claim { applicability: Vec::new(), ..bare_claim("a") });
     assert_eq!(codes(&founded(), vec![add(item)]), [RefusalCode::UnsupportedPromotion]);
     assert!(codes(&founded(), vec![add(claim("a"))]).is_empty());
 }
@@ -49,24 +34,15 @@ fn a_claim_states_when_it_applies() {
 #[test]
 fn a_revised_claim_is_supported_too() {
     let state = after(&founded(), vec![add(claim("a"))]);
-    let unsupported = Item::Claim(Claim {
-        relations: Vec::new(),
-        ..bare_claim("a")
-    });
-    assert_eq!(
-        codes(&state, vec![revise(&state, unsupported)]),
-        [RefusalCode::UnsupportedPromotion]
-    );
+    let unsupported = Item::Claim(Claim { relations: Vec::new(), ..bare_claim("a") });
+    assert_eq!(codes(&state, vec![revise(&state, unsupported)]), [RefusalCode::UnsupportedPromotion]);
 }
 
 #[test]
 fn a_claim_cites_a_rule_at_its_accepted_version() {
     let mut item = bare_claim("a");
     item.sufficiency_rule_ref.version = 2;
-    assert_eq!(
-        codes(&founded(), vec![add(Item::Claim(item))]),
-        [RefusalCode::UnresolvedRef]
-    );
+    assert_eq!(codes(&founded(), vec![add(Item::Claim(item))]), [RefusalCode::UnresolvedRef]);
 }
 
 #[test]
@@ -75,24 +51,12 @@ fn a_method_is_accepted_whole_or_not_at_all() {
     let state = after(&founded(), vec![add(claim("a"))]);
     let whole = bare_method("m", &["a"]);
     let parts = [
-        Method {
-            preconditions: Vec::new(),
-            ..whole.clone()
-        },
-        Method {
-            success_criteria: Vec::new(),
-            ..whole.clone()
-        },
-        Method {
-            failure_criteria: Vec::new(),
-            ..whole.clone()
-        },
+        Method { preconditions: Vec::new(), ..whole.clone() },
+        Method { success_criteria: Vec::new(), ..whole.clone() },
+        Method { failure_criteria: Vec::new(), ..whole.clone() },
     ];
     for part in parts {
-        assert_eq!(
-            codes(&state, vec![add(Item::Method(part))]),
-            [RefusalCode::SchemaInvalid]
-        );
+        assert_eq!(codes(&state, vec![add(Item::Method(part))]), [RefusalCode::SchemaInvalid]);
     }
     let next = after(&state, vec![add(Item::Method(whole.clone()))]);
     assert_eq!(next.method(&"m".into()), Some(&whole));
@@ -101,22 +65,10 @@ fn a_method_is_accepted_whole_or_not_at_all() {
 #[test]
 fn a_premise_must_be_there_and_hold() {
     let state = after(&founded(), vec![add(claim("a")), add(claim("b"))]);
-    assert_eq!(
-        codes(&state, vec![add(method("m", &["nowhere"]))]),
-        [RefusalCode::UnresolvedRef]
-    );
-    assert_eq!(
-        codes(&state, vec![depends("d", "nowhere", "b")]),
-        [RefusalCode::UnresolvedRef]
-    );
-    assert_eq!(
-        codes(&state, vec![depends("d", "a", "nowhere")]),
-        [RefusalCode::UnresolvedRef]
-    );
-    assert_eq!(
-        codes(&state, vec![depends("d", "a", "a")]),
-        [RefusalCode::SchemaInvalid]
-    );
+    assert_eq!(codes(&state, vec![add(method("m", &["nowhere"]))]), [RefusalCode::UnresolvedRef]);
+    assert_eq!(codes(&state, vec![depends("d", "nowhere", "b")]), [RefusalCode::UnresolvedRef]);
+    assert_eq!(codes(&state, vec![depends("d", "a", "nowhere")]), [RefusalCode::UnresolvedRef]);
+    assert_eq!(codes(&state, vec![depends("d", "a", "a")]), [RefusalCode::SchemaInvalid]);
     let state = after(&state, vec![retract(ItemKind::Claim, "a")]);
     assert_eq!(codes(&state, vec![depends("d", "a", "b")]), [RefusalCode::StaleVersion]);
 }
@@ -125,11 +77,7 @@ fn a_premise_must_be_there_and_hold() {
 fn what_is_not_committed_is_not_accepted() {
     shows!("CP-2-05", "CP-5-03"; by "state.any_change_denied");
     let state = founded();
-    let proposed = delta(
-        &state,
-        "delta-1",
-        vec![add(claim("a")), retract(ItemKind::Claim, "nowhere")],
-    );
+    let proposed = delta(&state, "delta-1", vec![add(claim("a")), retract(ItemKind::Claim, "nowhere")]);
     assert!(propose(&state, proposed, &Derivation::at(now())).is_err());
     assert_eq!(state.claims_on(&"proposition-of-a".into()).count(), 0);
     let next = after(&state, vec![add(claim("a"))]);

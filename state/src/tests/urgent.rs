@@ -12,10 +12,7 @@ fn space() -> Change {
 
 fn with_duty(duty: Option<Duty>) -> Vec<RefusalCode> {
     let state = founded();
-    let derivation = Derivation {
-        urgent: duty,
-        ..verified(&[])
-    };
+    let derivation = Derivation { urgent: duty, ..verified(&[]) };
     codes_of(propose(&state, urgent_delta(&state, vec![space()]), &derivation))
 }
 
@@ -72,10 +69,7 @@ fn a_mixed_delta_is_refused_whole() {
     if let Change::AddDependency { dependency } = depends("d-1", "c-0", "g-0") {
         tied.dependency_updates.push(dependency);
     }
-    let derivation = Derivation {
-        urgent: Some(duty()),
-        ..verified(&[])
-    };
+    let derivation = Derivation { urgent: Some(duty()), ..verified(&[]) };
     let codes = codes_of(propose(&state, tied.sealed().unwrap(), &derivation));
     assert_eq!(codes, [RefusalCode::NotRestrictive]);
 }
@@ -84,10 +78,7 @@ fn a_mixed_delta_is_refused_whole() {
 fn an_issuer_does_not_alter_its_own_privileges() {
     shows!("CP-7.2-13"; by "state.urgent_alters_own_privilege");
     let state = founded();
-    let own = [
-        revise(&state, appointment("issuer")),
-        revise(&state, identity("issuer")),
-    ];
+    let own = [revise(&state, appointment("issuer")), revise(&state, identity("issuer"))];
     for change in own {
         let codes = codes_of(attempt_urgent(&state, vec![change]));
         assert_eq!(codes, [RefusalCode::SelfPrivilege]);
@@ -100,38 +91,23 @@ fn an_issuer_does_not_alter_its_own_privileges() {
 fn an_urgent_commit_comes_with_a_deadline_to_come() {
     shows!("CP-7.2-15"; by "state.duty_is_due_later");
     assert_eq!(with_duty(None), [RefusalCode::MissingDeadline]);
-    assert_eq!(
-        with_duty(Some(Duty {
-            due_at: now(),
-            ..duty()
-        })),
-        [RefusalCode::MissingDeadline]
-    );
+    assert_eq!(with_duty(Some(Duty { due_at: now(), ..duty() })), [RefusalCode::MissingDeadline]);
     assert_eq!(with_duty(Some(duty())), []);
 }
 
 #[test]
 fn an_issuer_does_not_review_its_own_restriction() {
     shows!("CP-7.2-13"; by "state.issuer_owns_its_review");
-    let own = Duty {
-        independent_owner: "issuer".into(),
-        ..duty()
-    };
+    let own = Duty { independent_owner: "issuer".into(), ..duty() };
     assert_eq!(with_duty(Some(own)), [RefusalCode::SelfPrivilege]);
     assert_eq!(with_duty(Some(duty())), []);
 }
 
 #[test]
 fn the_duty_comes_from_the_profiles_standing_requirement() {
-    let without = Duty {
-        origin: artifact("event-1"),
-        ..duty()
-    };
+    let without = Duty { origin: artifact("event-1"), ..duty() };
     assert_eq!(with_duty(Some(without)), [RefusalCode::NoOrigin]);
-    let nobody = Duty {
-        independent_owner: "nobody".into(),
-        ..duty()
-    };
+    let nobody = Duty { independent_owner: "nobody".into(), ..duty() };
     assert_eq!(with_duty(Some(nobody)), [RefusalCode::UnresolvedRef]);
 }
 
@@ -141,28 +117,13 @@ fn parent_integrity_and_authority_are_checked_on_the_urgent_path_too() {
     let state = founded();
     let early = urgent_delta(&state, vec![space()]);
     let next = after(&state, vec![add(claim("a"))]);
-    let derivation = Derivation {
-        urgent: Some(duty()),
-        ..verified(&[])
-    };
-    assert_eq!(
-        codes_of(propose(&next, early.clone(), &derivation)),
-        [RefusalCode::StaleParent]
-    );
+    let derivation = Derivation { urgent: Some(duty()), ..verified(&[]) };
+    assert_eq!(codes_of(propose(&next, early.clone(), &derivation)), [RefusalCode::StaleParent]);
     let mut altered = early.clone();
     altered.proposal_digest = Digest::of(b"another");
-    assert_eq!(
-        codes_of(propose(&state, altered, &derivation)),
-        [RefusalCode::DigestMismatch]
-    );
-    let unverified = Derivation {
-        authorities: Vec::new(),
-        ..derivation.clone()
-    };
-    assert_eq!(
-        codes_of(propose(&state, early.clone(), &unverified)),
-        [RefusalCode::MissingAuthority]
-    );
+    assert_eq!(codes_of(propose(&state, altered, &derivation)), [RefusalCode::DigestMismatch]);
+    let unverified = Derivation { authorities: Vec::new(), ..derivation.clone() };
+    assert_eq!(codes_of(propose(&state, early.clone(), &unverified)), [RefusalCode::MissingAuthority]);
     assert!(propose(&state, early, &derivation).is_ok());
 }
 
@@ -172,15 +133,8 @@ fn an_urgent_commit_leaves_claims_to_the_ordinary_path() {
     let state = after(&founded(), vec![add(claim("a")), admit(watching("o", "g-0"))]);
     let state = after(&state, vec![depends("d-1", "g-0", "a")]);
     let (commit, next) = attempt_urgent(&state, vec![revoke("g-0")]).unwrap();
-    let named = |kind, id: &str| DerivedChange::Reconsider {
-        kind,
-        id: id.into(),
-        premise: "g-0".into(),
-    };
-    assert_eq!(
-        commit.derived[..2],
-        [named(ItemKind::Claim, "a"), named(ItemKind::Obligation, "o")]
-    );
+    let named = |kind, id: &str| DerivedChange::Reconsider { kind, id: id.into(), premise: "g-0".into() };
+    assert_eq!(commit.derived[..2], [named(ItemKind::Claim, "a"), named(ItemKind::Obligation, "o")]);
     assert!(next.item(ItemKind::Claim, &"a".into()).unwrap().is_current());
 }
 

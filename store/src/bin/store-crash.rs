@@ -79,14 +79,7 @@ fn child(folder: &Path, bytes: &str) -> Outcome<()> {
         while in_flight < IN_FLIGHT {
             next = Cursor(next.0 + 1);
             let records = vec![record_at(next, bytes, &log)?];
-            let ticket = log.submit(
-                epoch,
-                FencedAppend {
-                    lane: Lane::Reserved,
-                    guards: Vec::new(),
-                    records,
-                },
-            )?;
+            let ticket = log.submit(epoch, FencedAppend { lane: Lane::Reserved, guards: Vec::new(), records })?;
             let sender = sender.clone();
             ticket.on_durable(move |done| drop(sender.send(done)));
             in_flight += 1;
@@ -101,20 +94,13 @@ fn child(folder: &Path, bytes: &str) -> Outcome<()> {
 
 /// Numbers from the clock's nanoseconds: crashes need variety, not repeatability.
 fn random(below: u64) -> u64 {
-    let nanos = SystemTime::now()
-        .duration_since(UNIX_EPOCH)
-        .map_or(0, |elapsed| u64::from(elapsed.subsec_nanos()));
+    let nanos = SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |elapsed| u64::from(elapsed.subsec_nanos()));
     (nanos ^ (nanos >> 7)).wrapping_mul(0x9e37_79b9_7f4a_7c15) % below.max(1)
 }
 
 fn spawn(folder: &Path, bytes: usize) -> Outcome<Child> {
     let mut command = Command::new(std::env::current_exe()?);
-    command
-        .arg("child")
-        .arg(folder)
-        .arg(bytes.to_string())
-        .stdout(Stdio::piped())
-        .stderr(Stdio::piped());
+    command.arg("child").arg(folder).arg(bytes.to_string()).stdout(Stdio::piped()).stderr(Stdio::piped());
     Ok(command.spawn()?)
 }
 
@@ -144,10 +130,7 @@ fn check(folder: &Path, acknowledged: u64) -> Outcome<u64> {
     if verified.records != durable {
         return Err(format!("{} records verified of {durable}", verified.records).into());
     }
-    for cursor in [1, acknowledged / 2, acknowledged, durable]
-        .into_iter()
-        .filter(|cursor| *cursor > 0)
-    {
+    for cursor in [1, acknowledged / 2, acknowledged, durable].into_iter().filter(|cursor| *cursor > 0) {
         let entry = log.record(Cursor(cursor), &Reader::SERVICE)?;
         if !entry.record.id.starts_with(&format!("r-{cursor}-")) {
             return Err(format!("record {cursor} is {}", entry.record.id).into());
@@ -240,10 +223,7 @@ fn shut_down(mount: &Path) -> Outcome<()> {
 }
 
 fn run_tool(tool: &str, arguments: &[&str]) -> Outcome<()> {
-    let output = Command::new(tool)
-        .args(arguments)
-        .output()
-        .map_err(|error| format!("{tool}: {error}"))?;
+    let output = Command::new(tool).args(arguments).output().map_err(|error| format!("{tool}: {error}"))?;
     match output.status.success() {
         true => Ok(()),
         false => Err(format!("{tool}: {}", String::from_utf8_lossy(&output.stderr).trim()).into()),
@@ -252,8 +232,5 @@ fn run_tool(tool: &str, arguments: &[&str]) -> Outcome<()> {
 
 fn text(path: &Path) -> Outcome<String> {
     let path: PathBuf = path.into();
-    Ok(path
-        .into_os_string()
-        .into_string()
-        .map_err(|path| format!("{}: not a text path", path.display()))?)
+    Ok(path.into_os_string().into_string().map_err(|path| format!("{}: not a text path", path.display()))?)
 }

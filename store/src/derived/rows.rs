@@ -60,10 +60,7 @@ pub(super) fn state_value(state: StateRef) -> Vec<u8> {
 pub(super) fn state(value: &[u8]) -> Option<StateRef> {
     let (version, digest) = value.split_first_chunk()?;
     let digest = Digest::from_raw(digest.try_into().ok()?);
-    Some(StateRef {
-        version: u64::from_be_bytes(*version),
-        digest,
-    })
+    Some(StateRef { version: u64::from_be_bytes(*version), digest })
 }
 
 /// How far the rows go, and in whose log and boot.
@@ -86,10 +83,6 @@ impl Mark {
         let (applied, rest) = value.split_first_chunk()?;
         let (chain, boot) = rest.split_first_chunk()?;
         let boot = String::from_utf8(boot.to_vec()).ok()?;
-        Some(Self {
-            applied: Cursor(u64::from_be_bytes(*applied)),
-            chain: Digest::from_raw(*chain),
-            boot,
-        })
+        Some(Self { applied: Cursor(u64::from_be_bytes(*applied)), chain: Digest::from_raw(*chain), boot })
     }
 }

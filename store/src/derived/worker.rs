@@ -28,28 +28,14 @@ struct Worker<'a> {
 
 /// Follows the log until the derived state is closed.
 pub(super) fn run(inner: &Inner, log: &Shared, sink: Option<Box<dyn StateSink>>) {
-    let boot = std::fs::read_to_string("/proc/sys/kernel/random/boot_id")
-        .unwrap_or_default()
-        .trim()
-        .to_owned();
-    let mut worker = Worker {
-        inner,
-        log,
-        sink,
-        boot,
-        applied: Cursor(0),
-        state: None,
-    };
+    let boot = std::fs::read_to_string("/proc/sys/kernel/random/boot_id").unwrap_or_default().trim().to_owned();
+    let mut worker = Worker { inner, log, sink, boot, applied: Cursor(0), state: None };
     let mut failures = 0;
     while !worker.closing() {
         let reached = worker.applied;
         let Err(trouble) = worker.follow() else { break };
         failures = if worker.applied > reached { 0 } else { failures + 1 };
-        tracing::warn!(
-            why = trouble.0,
-            applied = worker.applied.0,
-            "the derived state is set aside and rebuilt"
-        );
+        tracing::warn!(why = trouble.0, applied = worker.applied.0, "the derived state is set aside and rebuilt");
         worker.set_aside();
         if failures >= FAILURES_MAX {
             tracing::error!("the derived state cannot be built; the log goes on without it");
@@ -101,9 +87,7 @@ impl Worker<'_> {
     fn open(&mut self) -> Result<(), Trouble> {
         self.inner.follow().doubt = None;
         let tree = Tree::open(&self.inner.folder)?;
-        let mark = tree
-            .get(rows::MARK)?
-            .map(|value| Mark::decode(&value).ok_or(Trouble("unreadable mark".into())));
+        let mark = tree.get(rows::MARK)?.map(|value| Mark::decode(&value).ok_or(Trouble("unreadable mark".into())));
         match mark.transpose()? {
             None if tree.is_empty()? => self.applied = Cursor(0),
             None => return Err(Trouble("rows without a mark".into())),
@@ -142,12 +126,10 @@ impl Worker<'_> {
             let mut batch = Vec::new();
             let with_bodies = self.sink.is_some();
             let from = Cursor(self.applied.0 + 1);
-            let read = self
-                .log
-                .replay_batches(from, with_bodies, &mut |cursor, record, ends_batch| {
-                    batch.push((cursor, record.clone()));
-                    batch.len() < RECORDS_PER_BATCH || !ends_batch
-                });
+            let read = self.log.replay_batches(from, with_bodies, &mut |cursor, record, ends_batch| {
+                batch.push((cursor, record.clone()));
+                batch.len() < RECORDS_PER_BATCH || !ends_batch
+            });
             read.map_err(|error| Trouble(error.to_string()))?;
             let Some((last, _)) = batch.last() else { return Ok(()) };
             let last = *last;
@@ -170,21 +152,14 @@ impl Worker<'_> {
                     follow = self.inner.changed.wait(follow).unwrap_or_else(PoisonError::into_inner);
                 }
                 let count = follow.queue.len().min(APPENDS_PER_BATCH);
-                follow
-                    .queue
-                    .drain(..count)
-                    .map(|(_, committed)| committed)
-                    .collect::<Vec<_>>()
+                follow.queue.drain(..count).map(|(_, committed)| committed).collect::<Vec<_>>()
             };
             self.doubt()?;
             if self.closing() {
                 return Ok(());
             }
             batch.retain(|committed| committed.first > self.applied);
-            if batch
-                .first()
-                .is_some_and(|committed| committed.first.0 != self.applied.0 + 1)
-            {
+            if batch.first().is_some_and(|committed| committed.first.0 != self.applied.0 + 1) {
                 return Ok(());
             }
             self.apply_committed(&batch)?;
@@ -201,9 +176,7 @@ impl Worker<'_> {
         }
         self.apply(rows, last.last, last.chain)?;
         let mut follow = self.inner.follow();
-        follow.lag_bytes = follow
-            .lag_bytes
-            .saturating_sub(batch.iter().map(|committed| committed.bytes).sum());
+        follow.lag_bytes = follow.lag_bytes.saturating_sub(batch.iter().map(|committed| committed.bytes).sum());
         follow.oldest = follow.queue.first().map(|(since, _)| *since);
         Ok(())
     }
@@ -227,10 +200,7 @@ impl Worker<'_> {
             return Ok(());
         };
         if change.parent != self.state {
-            return Err(Trouble(format!(
-                "the rows stand for another state than the parent of record {}",
-                cursor.0
-            )));
+            return Err(Trouble(format!("the rows stand for another state than the parent of record {}", cursor.0)));
         }
         for row in change.rows {
             if row.value.as_ref().is_some_and(|value| value.len() > VALUE_BYTES_MAX) {
@@ -238,21 +208,14 @@ impl Worker<'_> {
             }
             rows.insert(rows::row_key(row.kind, &row.id), row.value);
         }
-        rows.insert(
-            rows::receipt_key(change.next.version),
-            Some(change.receipt.raw().to_vec()),
-        );
+        rows.insert(rows::receipt_key(change.next.version), Some(change.receipt.raw().to_vec()));
         rows.insert(rows::STATE.to_vec(), Some(rows::state_value(change.next)));
         self.state = Some(change.next);
         Ok(())
     }
 
     fn apply(&mut self, mut rows: Rows, last: Cursor, chain: closer_contracts::Digest) -> Result<(), Trouble> {
-        let mark = Mark {
-            applied: last,
-            chain,
-            boot: self.boot.clone(),
-        };
+        let mark = Mark { applied: last, chain, boot: self.boot.clone() };
         rows.insert(rows::MARK.to_vec(), Some(mark.encode()));
         match &*self.inner.tree() {
             Some(tree) => tree.apply(rows)?,

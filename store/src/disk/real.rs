@@ -84,10 +84,7 @@ impl Disk for RealDisk {
 
     fn lock(&self) -> io::Result<Box<dyn Any + Send + Sync>> {
         use rustix::fs::{FlockOperation, flock};
-        let file = Self::options()
-            .create(true)
-            .truncate(false)
-            .open(self.root.join(LOCK))?;
+        let file = Self::options().create(true).truncate(false).open(self.root.join(LOCK))?;
         // A child process that is just being started holds a copy of the last holder's lock for a moment.
         let mut tries = 0;
         while let Err(error) = flock(&file, FlockOperation::NonBlockingLockExclusive) {

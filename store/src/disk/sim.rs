@@ -111,11 +111,7 @@ impl SimDisk {
     #[must_use]
     pub fn bytes(&self, name: &str) -> Option<Vec<u8>> {
         let state = self.state();
-        state
-            .names
-            .get(name)
-            .and_then(|id| state.inodes.get(id))
-            .map(|inode| inode.current.clone())
+        state.names.get(name).and_then(|id| state.inodes.get(id)).map(|inode| inode.current.clone())
     }
 
     /// Cuts the power. Synced content stays; for each unsynced sector write `survives(file, index, count)` decides, with
@@ -185,21 +181,13 @@ impl Disk for SimDisk {
         {
             state.inodes.remove(&old);
         }
-        Ok(Arc::new(SimFile {
-            disk: self.clone(),
-            id,
-            generation: state.generation,
-        }))
+        Ok(Arc::new(SimFile { disk: self.clone(), id, generation: state.generation }))
     }
 
     fn open(&self, name: &str) -> io::Result<Arc<dyn DiskFile>> {
         let state = self.state();
         let id = *state.names.get(name).ok_or(io::ErrorKind::NotFound)?;
-        Ok(Arc::new(SimFile {
-            disk: self.clone(),
-            id,
-            generation: state.generation,
-        }))
+        Ok(Arc::new(SimFile { disk: self.clone(), id, generation: state.generation }))
     }
 
     fn rename(&self, from: &str, to: &str) -> io::Result<()> {
@@ -235,10 +223,7 @@ impl Disk for SimDisk {
         if std::mem::replace(&mut state.locked, true) {
             return Err(io::ErrorKind::WouldBlock.into());
         }
-        Ok(Box::new(SimLock {
-            disk: self.clone(),
-            generation: state.generation,
-        }))
+        Ok(Box::new(SimLock { disk: self.clone(), generation: state.generation }))
     }
 }
 
@@ -268,10 +253,7 @@ impl SimFile {
         let mut state = self.disk.state();
         match state.generation == self.generation && state.inodes.contains_key(&self.id) {
             true => work(&mut state, self.id),
-            false => Err(io::Error::new(
-                io::ErrorKind::BrokenPipe,
-                "the disk lost power since this file was opened",
-            )),
+            false => Err(io::Error::new(io::ErrorKind::BrokenPipe, "the disk lost power since this file was opened")),
         }
     }
 }

@@ -85,19 +85,12 @@ pub(crate) fn decode_header(bytes: &[u8]) -> Option<BatchHeader> {
 /// `batch` is the whole batch. The error says what does not fit.
 pub(crate) fn check(header: &BatchHeader, batch: &[u8], before: Option<Digest>) -> Result<(), &'static str> {
     let heads_end = BATCH_HEADER_BYTES + header.heads_bytes as usize;
-    let heads = batch
-        .get(BATCH_HEADER_BYTES..heads_end)
-        .ok_or("the frame headers are cut short")?;
-    let stored = batch
-        .get(16..20)
-        .and_then(|bytes| bytes.try_into().ok())
-        .map(u32::from_le_bytes);
+    let heads = batch.get(BATCH_HEADER_BYTES..heads_end).ok_or("the frame headers are cut short")?;
+    let stored = batch.get(16..20).and_then(|bytes| bytes.try_into().ok()).map(u32::from_le_bytes);
     if stored != Some(crc32c::crc32c(heads)) {
         return Err("the checksum of the frame headers does not fit");
     }
-    let padding = batch
-        .get(heads_end + header.bodies_bytes as usize..)
-        .unwrap_or_default();
+    let padding = batch.get(heads_end + header.bodies_bytes as usize..).unwrap_or_default();
     if padding.iter().any(|byte| *byte != 0) {
         return Err("the padding is not zero");
     }
@@ -157,14 +150,8 @@ fn view_frame<'a>(take: &mut Take<'a>, body_at: usize) -> Option<FrameView<'a>> 
     let mut take = Take(take.bytes(frame_bytes.checked_sub(4)?)?);
     let body_bytes = take.u32()? as usize;
     let [kind, custody] = take.array()?;
-    let kind = RecordKind::ALL
-        .iter()
-        .copied()
-        .find(|known| kind_code(*known) == kind)?;
-    let custody = CustodyClass::ALL
-        .iter()
-        .copied()
-        .find(|known| custody_code(*known) == custody)?;
+    let kind = RecordKind::ALL.iter().copied().find(|known| kind_code(*known) == kind)?;
+    let custody = CustodyClass::ALL.iter().copied().find(|known| custody_code(*known) == custody)?;
     let (id_bytes, time_bytes, links, claims) = (take.u16()?, take.u16()?, take.u16()?, take.u16()?);
     let _ = take.u16()?;
     let body_digest = take.digest()?;
@@ -176,12 +163,7 @@ fn view_frame<'a>(take: &mut Take<'a>, body_at: usize) -> Option<FrameView<'a>> 
             let (position, before) = (Position(take.u64()?), Cursor(take.u64()?));
             let digest = take.digest()?;
             let stream = take.text(stream_bytes.into())?;
-            Some(LinkView {
-                stream,
-                position,
-                before,
-                previous: (continues == 1).then_some(digest),
-            })
+            Some(LinkView { stream, position, before, previous: (continues == 1).then_some(digest) })
         })
         .collect::<Option<Vec<_>>>()?;
     let claims = (0..claims)
@@ -191,17 +173,7 @@ fn view_frame<'a>(take: &mut Take<'a>, body_at: usize) -> Option<FrameView<'a>> 
             Some((take.text(key_bytes.into())?, digest))
         })
         .collect::<Option<Vec<_>>>()?;
-    let frame = FrameView {
-        kind,
-        custody,
-        id,
-        time,
-        body_digest,
-        links,
-        claims,
-        body_at,
-        body_bytes,
-    };
+    let frame = FrameView { kind, custody, id, time, body_digest, links, claims, body_at, body_bytes };
     take.0.is_empty().then_some(frame)
 }
 
@@ -222,28 +194,18 @@ impl FrameView<'_> {
             claims: self
                 .claims
                 .iter()
-                .map(|(key, digest)| Claim {
-                    key: ClaimKey::new(*key),
-                    digest: *digest,
-                })
+                .map(|(key, digest)| Claim { key: ClaimKey::new(*key), digest: *digest })
                 .collect(),
             body_digest: self.body_digest,
             body: None,
         };
         let previous = self.links.iter().map(|link| link.before).collect();
-        Some(Frame {
-            record,
-            previous,
-            body_at: self.body_at,
-            body_bytes: self.body_bytes,
-        })
+        Some(Frame { record, previous, body_at: self.body_at, body_bytes: self.body_bytes })
     }
 
     /// Whether the body's bytes within the whole batch are what the frame says.
     pub(crate) fn body_fits(&self, batch: &[u8]) -> bool {
-        batch
-            .get(self.body_at..self.body_at + self.body_bytes)
-            .is_some_and(|body| Digest::of(body) == self.body_digest)
+        batch.get(self.body_at..self.body_at + self.body_bytes).is_some_and(|body| Digest::of(body) == self.body_digest)
     }
 }
 

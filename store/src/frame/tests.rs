@@ -8,15 +8,8 @@ fn records() -> impl Strategy<Value = Vec<Record>> {
     let links = proptest::collection::vec((name, 1u64..1000, any::<[u8; 32]>()), 0..4);
     let claims = proptest::collection::vec((name, any::<[u8; 32]>()), 0..3);
     let body = proptest::collection::vec(any::<u8>(), 0..300);
-    let record = (
-        0..RecordKind::ALL.len(),
-        0..CustodyClass::ALL.len(),
-        name,
-        links,
-        claims,
-        body,
-    )
-        .prop_map(|(kind, custody, id, links, claims, body)| Record {
+    let record = (0..RecordKind::ALL.len(), 0..CustodyClass::ALL.len(), name, links, claims, body).prop_map(
+        |(kind, custody, id, links, claims, body)| Record {
             kind: RecordKind::ALL[kind],
             id,
             admitted_at: Timestamp::from_unix_ms(1_700_000_000_123),
@@ -31,14 +24,12 @@ fn records() -> impl Strategy<Value = Vec<Record>> {
                 .collect(),
             claims: claims
                 .into_iter()
-                .map(|(key, digest)| Claim {
-                    key: ClaimKey::new(key),
-                    digest: Digest::from_raw(digest),
-                })
+                .map(|(key, digest)| Claim { key: ClaimKey::new(key), digest: Digest::from_raw(digest) })
                 .collect(),
             body_digest: Digest::of(&body),
             body: Some(body.into()),
-        });
+        },
+    );
     proptest::collection::vec(record, 0..5)
 }
 
@@ -70,10 +61,7 @@ fn decoded(bytes: &[u8]) -> Option<(Vec<Record>, Vec<Cursor>)> {
     for frame in decode_frames(&header, batch.get(BATCH_HEADER_BYTES..)?)? {
         let body = frame.body(batch)?;
         previous.extend_from_slice(&frame.previous);
-        records.push(Record {
-            body: Some(body),
-            ..frame.record
-        });
+        records.push(Record { body: Some(body), ..frame.record });
     }
     Some((records, previous))
 }

@@ -52,13 +52,8 @@ pub(crate) fn claim_key(cursor: Cursor) -> ClaimKey {
 
 /// The cursor that a custody record names, if it is one.
 pub(crate) fn removed_by(record: &Record) -> Option<Cursor> {
-    let named = record
-        .claims
-        .iter()
-        .find_map(|claim| claim.key.as_str().strip_prefix(CLAIM_PREFIX))?;
-    (record.kind == RecordKind::Custody)
-        .then(|| named.parse().ok().map(Cursor))
-        .flatten()
+    let named = record.claims.iter().find_map(|claim| claim.key.as_str().strip_prefix(CLAIM_PREFIX))?;
+    (record.kind == RecordKind::Custody).then(|| named.parse().ok().map(Cursor)).flatten()
 }
 
 impl Log {
@@ -97,18 +92,11 @@ impl Log {
                 admitted_at: removal.admitted_at.clone(),
                 custody: CustodyClass::Open,
                 links: vec![Link::after(stream.clone(), head)],
-                claims: vec![Claim {
-                    key: claim_key(removal.cursor),
-                    digest: target.digest(),
-                }],
+                claims: vec![Claim { key: claim_key(removal.cursor), digest: target.digest() }],
                 body_digest: Digest::of(&body),
                 body: Some(body.as_slice().into()),
             };
-            let append = FencedAppend {
-                lane: Lane::Reserved,
-                guards: Vec::new(),
-                records: vec![record],
-            };
+            let append = FencedAppend { lane: Lane::Reserved, guards: Vec::new(), records: vec![record] };
             match self.submit_any(epoch, append) {
                 Err(Declined::Conflict(Conflict::Head { .. })) => {}
                 Err(declined) => return Err(declined),

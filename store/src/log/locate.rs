@@ -43,18 +43,11 @@ impl Place {
         let mut batches = self.batches().in_steps_of(LOOK_BYTES);
         loop {
             let offset = batches.offset();
-            let found = batches
-                .next(None)
-                .map_err(StoreError::io(format!("reading segment {}", self.number)))?;
+            let found = batches.next(None).map_err(StoreError::io(format!("reading segment {}", self.number)))?;
             let batch = match found {
                 Found::Batch(batch) => batch,
                 Found::End => {
-                    return Err(corrupt(
-                        self.number,
-                        offset,
-                        Some(cursor),
-                        "the record is not where it was written",
-                    ));
+                    return Err(corrupt(self.number, offset, Some(cursor), "the record is not where it was written"));
                 }
                 Found::Damaged(what) => return Err(corrupt(self.number, offset, Some(cursor), what)),
             };
@@ -66,13 +59,7 @@ impl Place {
             let frame =
                 frame.ok_or_else(|| corrupt(self.number, offset, Some(cursor), "the frame header is damaged"))?;
             let (batch, chain) = (batch.bytes.to_vec(), batch.header.chain);
-            return Ok(Located {
-                number: self.number,
-                offset,
-                frame,
-                batch,
-                chain,
-            });
+            return Ok(Located { number: self.number, offset, frame, batch, chain });
         }
     }
 }
@@ -83,10 +70,7 @@ impl Core {
         if cursor > self.durable || cursor.0 == 0 {
             return None;
         }
-        let index = self
-            .segments
-            .partition_point(|segment| segment.first <= cursor)
-            .checked_sub(1)?;
+        let index = self.segments.partition_point(|segment| segment.first <= cursor).checked_sub(1)?;
         self.segments.get(index).map(|segment| segment.place(cursor))
     }
 
@@ -100,10 +84,7 @@ impl Core {
                 let record = &located.frame.record;
                 let link = record.links.iter().rev().find(|link| link.stream == *stream);
                 let link = link.ok_or_else(|| located.misled(cursor))?;
-                let tip = Tip {
-                    head: link.head(record.digest()),
-                    cursor,
-                };
+                let tip = Tip { head: link.head(record.digest()), cursor };
                 self.heads.set_tip(stream.clone(), tip);
                 Ok(Some(tip))
             }
@@ -133,30 +114,14 @@ impl Core {
 impl Located {
     /// A fingerprint led to a record that does not carry its key.
     fn misled(&self, cursor: Cursor) -> StoreError {
-        corrupt(
-            self.number,
-            self.offset,
-            Some(cursor),
-            "a fingerprint leads to a record without its key",
-        )
+        corrupt(self.number, self.offset, Some(cursor), "a fingerprint leads to a record without its key")
     }
 }
 
 impl Segment {
     fn place(&self, cursor: Cursor) -> Place {
-        let index = self
-            .places
-            .partition_point(|(first, _)| *first <= cursor)
-            .saturating_sub(1);
-        let offset = self
-            .places
-            .get(index)
-            .map_or(crate::segment::HEADER_BYTES as u64, |(_, offset)| *offset);
-        Place {
-            number: self.number,
-            file: Arc::clone(&self.file),
-            offset,
-            end: self.end,
-        }
+        let index = self.places.partition_point(|(first, _)| *first <= cursor).saturating_sub(1);
+        let offset = self.places.get(index).map_or(crate::segment::HEADER_BYTES as u64, |(_, offset)| *offset);
+        Place { number: self.number, file: Arc::clone(&self.file), offset, end: self.end }
     }
 }

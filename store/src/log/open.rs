@@ -73,10 +73,7 @@ impl Log {
     /// # Errors
     /// `Locked`, `NewerVersion`, `Corruption` and whatever the system says.
     pub fn open(directory: &Path, sink: Option<Box<dyn StateSink>>) -> Result<Self, StoreError> {
-        let settings = Settings {
-            derived: Some(directory.join("derived")),
-            ..Settings::default()
-        };
+        let settings = Settings { derived: Some(directory.join("derived")), ..Settings::default() };
         let disk = RealDisk::at(directory.join("log")).map_err(StoreError::io("opening the store's directory"))?;
         Self::open_on(Arc::new(disk), settings, sink)
     }
@@ -90,17 +87,14 @@ impl Log {
         settings: Settings,
         sink: Option<Box<dyn StateSink>>,
     ) -> Result<Self, StoreError> {
-        let lock = disk
-            .lock()
-            .map_err(|error| match error.kind() == ErrorKind::WouldBlock {
-                true => StoreError::Locked,
-                false => StoreError::io("locking the store")(error),
-            })?;
+        let lock = disk.lock().map_err(|error| match error.kind() == ErrorKind::WouldBlock {
+            true => StoreError::Locked,
+            false => StoreError::io("locking the store")(error),
+        })?;
         let headers = read_headers(&*disk)?;
         let names = disk.list().map_err(StoreError::io("listing the log"))?;
         for name in names.iter().filter(|name| name.ends_with(STAGING)) {
-            disk.remove(name)
-                .map_err(StoreError::io("removing an unfinished segment"))?;
+            disk.remove(name).map_err(StoreError::io("removing an unfinished segment"))?;
         }
         let mut opened = Opened::read(&headers)?;
         let removals = std::mem::take(&mut opened.removals);
@@ -125,12 +119,7 @@ impl Log {
                 Some(started.map_err(StoreError::io("starting the writer"))?)
             }
         };
-        let log = Self {
-            shared,
-            writer,
-            thread,
-            _lock: lock,
-        };
+        let log = Self { shared, writer, thread, _lock: lock };
         log.finish_removals(&removals)?;
         if let Some(derived) = log.derived() {
             derived.start(Arc::clone(&log.shared), sink)?;
@@ -195,12 +184,7 @@ impl Opened {
             durable: Cursor(self.next.0 - 1),
             pending_batches: 0,
             pending_bytes: 0,
-            plan: Plan {
-                number: tail.number,
-                offset: tail.offset,
-                rows: self.rows,
-                on_reserve: false,
-            },
+            plan: Plan { number: tail.number, offset: tail.offset, rows: self.rows, on_reserve: false },
             unsealed: settings.drive == Drive::Thread && tail.offset > HEADER_BYTES as u64,
             poisoned: None,
             closed: false,
@@ -227,18 +211,7 @@ struct Tail {
 impl Tail {
     /// Begins a segment if none is open, and makes the writer.
     fn writer(self, shared: &Shared) -> Result<Writer, StoreError> {
-        let Self {
-            file,
-            places,
-            offset,
-            number,
-            sequence,
-            epoch,
-            last,
-            chain,
-            claims,
-            heads,
-        } = self;
+        let Self { file, places, offset, number, sequence, epoch, last, chain, claims, heads } = self;
         let file = match file {
             Some(file) => {
                 // Without space the segment ends where it is allocated: the next batch that does not fit will say so.
@@ -248,25 +221,12 @@ impl Tail {
                 file
             }
             None => {
-                let header = SegmentHeader {
-                    number,
-                    first: Cursor(last.0 + 1),
-                    sequence,
-                    epoch,
-                    chain,
-                };
+                let header = SegmentHeader { number, first: Cursor(last.0 + 1), sequence, epoch, chain };
                 let file = shared.first_segment(number)?;
                 writer::begin(shared, &*file, &header)?;
                 let (first, file) = (header.first, Arc::clone(&file));
                 let end = HEADER_BYTES as u64;
-                let shown = Segment {
-                    number,
-                    file: Arc::clone(&file),
-                    first,
-                    end,
-                    places: Vec::new(),
-                    closed: false,
-                };
+                let shown = Segment { number, file: Arc::clone(&file), first, end, places: Vec::new(), closed: false };
                 shared.core().segments.push(shown);
                 file
             }
@@ -274,20 +234,6 @@ impl Tail {
         let durable = sequence - 1;
         let group = Group::default();
         let zeroed = offset;
-        Ok(Writer {
-            number,
-            file,
-            offset,
-            zeroed,
-            sequence,
-            durable,
-            epoch,
-            last,
-            chain,
-            places,
-            claims,
-            heads,
-            group,
-        })
+        Ok(Writer { number, file, offset, zeroed, sequence, durable, epoch, last, chain, places, claims, heads, group })
     }
 }

@@ -22,17 +22,11 @@ pub struct Reader {
 
 impl Reader {
     /// Any reader of the space: open bodies.
-    pub const SPACE: Self = Self {
-        clearance: CustodyClass::Open,
-    };
+    pub const SPACE: Self = Self { clearance: CustodyClass::Open };
     /// With the user's authority: restricted bodies too.
-    pub const USER: Self = Self {
-        clearance: CustodyClass::Restricted,
-    };
+    pub const USER: Self = Self { clearance: CustodyClass::Restricted };
     /// The services: every body.
-    pub const SERVICE: Self = Self {
-        clearance: CustodyClass::Sealed,
-    };
+    pub const SERVICE: Self = Self { clearance: CustodyClass::Sealed };
 
     /// Whether bodies of this class are readable.
     #[must_use]
@@ -134,11 +128,7 @@ impl Log {
         let Some(newest) = self.shared.core().heads.durable(stream) else {
             return Ok(Vec::new());
         };
-        let Some(last) = from
-            .checked_add(limit as u64)
-            .map(|end| end - 1)
-            .filter(|last| *last >= from)
-        else {
+        let Some(last) = from.checked_add(limit as u64).map(|end| end - 1).filter(|last| *last >= from) else {
             return Ok(Vec::new());
         };
         let mut wanted = BTreeMap::new();
@@ -146,27 +136,11 @@ impl Log {
         while at.0 != 0 {
             let place = self.shared.core().place(at).ok_or(StoreError::NoRecord(at.0))?;
             let located = place.fetch(at)?;
-            let index = located
-                .frame
-                .record
-                .links
-                .iter()
-                .rposition(|link| link.stream == *stream);
-            let link = index.and_then(|index| {
-                located
-                    .frame
-                    .record
-                    .links
-                    .get(index)
-                    .zip(located.frame.previous.get(index))
-            });
+            let index = located.frame.record.links.iter().rposition(|link| link.stream == *stream);
+            let link =
+                index.and_then(|index| located.frame.record.links.get(index).zip(located.frame.previous.get(index)));
             let Some((link, previous)) = link else {
-                return Err(corrupt(
-                    located.number,
-                    located.offset,
-                    Some(at),
-                    "a stream leads to a record outside it",
-                ));
+                return Err(corrupt(located.number, located.offset, Some(at), "a stream leads to a record outside it"));
             };
             let (position, previous) = (link.position.0, *previous);
             if (from..=last).contains(&position) {
@@ -177,22 +151,14 @@ impl Log {
             }
             at = previous;
         }
-        wanted
-            .into_values()
-            .map(|(cursor, located)| self.shared.entry(cursor, located, as_))
-            .collect()
+        wanted.into_values().map(|(cursor, located)| self.shared.entry(cursor, located, as_)).collect()
     }
 
     /// A durable record of the stream at or shortly after a position, from the index.
     fn near(&self, stream: &StreamId, position: Position) -> Option<Cursor> {
         let cursor = self.derived()?.near(stream, position)?;
         let located = self.shared.core().place(cursor)?.fetch(cursor).ok()?;
-        let fits = located
-            .frame
-            .record
-            .links
-            .iter()
-            .any(|link| link.stream == *stream && link.position >= position);
+        let fits = located.frame.record.links.iter().any(|link| link.stream == *stream && link.position >= position);
         if !fits {
             self.shared.distrust("a stream's index row leads elsewhere");
         }
@@ -209,18 +175,11 @@ impl Log {
         let deadline = Instant::now().checked_add(wait);
         let mut core = self.shared.core();
         while core.durable <= after && core.poisoned.is_none() && !core.closed {
-            let left = deadline.map_or(Duration::MAX, |deadline| {
-                deadline.saturating_duration_since(Instant::now())
-            });
+            let left = deadline.map_or(Duration::MAX, |deadline| deadline.saturating_duration_since(Instant::now()));
             if left.is_zero() {
                 return Ok(Vec::new());
             }
-            core = self
-                .shared
-                .durable
-                .wait_timeout(core, left)
-                .unwrap_or_else(PoisonError::into_inner)
-                .0;
+            core = self.shared.durable.wait_timeout(core, left).unwrap_or_else(PoisonError::into_inner).0;
         }
         drop(core);
         let mut entries = Vec::new();
@@ -229,13 +188,8 @@ impl Log {
                 Cursor(after.0.saturating_add(1)),
                 &mut |place, header, offset, index, frame, batch| {
                     let cursor = Cursor(header.first.0 + index as u64);
-                    let located = Located {
-                        number: place.number,
-                        offset,
-                        frame,
-                        batch: batch.to_vec(),
-                        chain: header.chain,
-                    };
+                    let located =
+                        Located { number: place.number, offset, frame, batch: batch.to_vec(), chain: header.chain };
                     entries.push(self.shared.entry(cursor, located, as_)?);
                     Ok(entries.len() < limit)
                 },
@@ -276,10 +230,8 @@ impl Shared {
                     from.0 += 1;
                 }
             }
-            let stuck = self
-                .core()
-                .place(from)
-                .is_some_and(|next| next.number == place.number && next.end == place.end);
+            let stuck =
+                self.core().place(from).is_some_and(|next| next.number == place.number && next.end == place.end);
             if stuck {
                 return Err(corrupt(
                     place.number,
@@ -322,37 +274,19 @@ impl Shared {
 
     /// The record as this reader may see it.
     fn entry(&self, cursor: Cursor, located: Located, as_: &Reader) -> Result<Entry, StoreError> {
-        let Located {
-            number,
-            offset,
-            frame,
-            batch,
-            ..
-        } = located;
+        let Located { number, offset, frame, batch, .. } = located;
         if !as_.may_read(frame.record.custody) {
-            return Ok(Entry {
-                cursor,
-                record: frame.record,
-                body: BodyState::Withheld,
-            });
+            return Ok(Entry { cursor, record: frame.record, body: BodyState::Withheld });
         }
         if self.is_removed(cursor)? {
-            return Ok(Entry {
-                cursor,
-                record: frame.record,
-                body: BodyState::Removed,
-            });
+            return Ok(Entry { cursor, record: frame.record, body: BodyState::Removed });
         }
         let body = frame.body(&batch);
         let at = offset + frame.body_at as u64;
         let body = body.ok_or_else(|| corrupt(number, at, Some(cursor), custody::BODY_DAMAGED))?;
         let mut record = frame.record;
         record.body = Some(body);
-        Ok(Entry {
-            cursor,
-            record,
-            body: BodyState::Present,
-        })
+        Ok(Entry { cursor, record, body: BodyState::Present })
     }
 
     /// The chain of the batch that holds a durable record.

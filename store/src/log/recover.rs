@@ -20,9 +20,7 @@ pub(super) fn read_headers(disk: &dyn Disk) -> Result<Vec<Named>, StoreError> {
     let mut headers = Vec::new();
     let mut damage = None;
     for number in names.iter().filter_map(|name| segment::number(name)) {
-        let file = disk
-            .open(&segment::name(number))
-            .map_err(StoreError::io(format!("opening segment {number}")))?;
+        let file = disk.open(&segment::name(number)).map_err(StoreError::io(format!("opening segment {number}")))?;
         match SegmentHeader::read(&*file, number) {
             Ok(header) => headers.push((header, file)),
             Err(newer @ StoreError::NewerVersion { .. }) => return Err(newer),
@@ -74,12 +72,7 @@ impl Opened {
                 Ok(footer) => opened.take_footer(header, file, footer),
                 Err(_) if index + 1 == count => opened.take_tail(header, file)?,
                 Err(at) => {
-                    return Err(corrupt(
-                        header.number,
-                        at,
-                        None,
-                        "the footer of a closed segment is damaged",
-                    ));
+                    return Err(corrupt(header.number, at, None, "the footer of a closed segment is damaged"));
                 }
             }
         }
@@ -105,10 +98,7 @@ impl Opened {
     }
 
     fn take_footer(&mut self, header: &SegmentHeader, file: &Arc<dyn DiskFile>, footer: Footer) {
-        self.heads.settle(&NewPrints {
-            claims: footer.claims,
-            heads: footer.heads,
-        });
+        self.heads.settle(&NewPrints { claims: footer.claims, heads: footer.heads });
         self.next = Cursor(footer.last.0 + 1);
         self.sequence = footer.last_sequence + 1;
         self.epoch = footer.epoch;
@@ -154,11 +144,7 @@ impl Opened {
             if !whole {
                 break;
             }
-            if segment
-                .places
-                .last()
-                .is_none_or(|(_, last)| offset >= last + PLACE_EVERY_BYTES)
-            {
+            if segment.places.last().is_none_or(|(_, last)| offset >= last + PLACE_EVERY_BYTES) {
                 segment.places.push((header.first, offset));
             }
             segment.end = batches.offset();
@@ -167,11 +153,7 @@ impl Opened {
         }
         let what = || StoreError::io(format!("cutting segment {number}"));
         if !(end.zero_beyond && segment.end == end.offset) {
-            tracing::warn!(
-                segment = number,
-                offset = segment.end,
-                "an append that was never acknowledged is cut off"
-            );
+            tracing::warn!(segment = number, offset = segment.end, "an append that was never acknowledged is cut off");
             file.set_len(segment.end).map_err(what())?;
         }
         file.sync_data().map_err(what())?;
@@ -203,16 +185,10 @@ impl Opened {
             (sequence, next, epoch, chain) = (sequence + 1, Cursor(header.last().0 + 1), header.epoch, header.chain);
             known_durable = known_durable.max(header.watermark);
         };
-        let beyond = Batches::new(Arc::clone(file), offset, len)
-            .beyond(sequence)
-            .map_err(reading())?;
+        let beyond = Batches::new(Arc::clone(file), offset, len).beyond(sequence).map_err(reading())?;
         match beyond.watermark >= sequence {
             true => Err(corrupt(number, offset, Some(next), what)),
-            false => Ok(End {
-                offset,
-                known_durable: known_durable.max(beyond.watermark),
-                zero_beyond: beyond.zero,
-            }),
+            false => Ok(End { offset, known_durable: known_durable.max(beyond.watermark), zero_beyond: beyond.zero }),
         }
     }
 

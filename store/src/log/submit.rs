@@ -52,18 +52,11 @@ impl Log {
         core.check_guards(&guards)?;
         let staged = core.check_links(&records, &made)?;
         core.check_claims(&records)?;
-        let rows = records
-            .iter()
-            .map(|record| record.links.len() + record.claims.len())
-            .sum();
+        let rows = records.iter().map(|record| record.links.len() + record.claims.len()).sum();
         self.shared.make_room(&mut core, lane, bytes, rows)?;
 
         let first = core.next;
-        let appended = Appended {
-            epoch,
-            first,
-            last: Cursor(first.0 + records.len() as u64 - 1),
-        };
+        let appended = Appended { epoch, first, last: Cursor(first.0 + records.len() as u64 - 1) };
         for (stream, tip) in staged.tips {
             core.heads.set_tip(stream, tip);
         }
@@ -76,10 +69,7 @@ impl Log {
         core.pending_batches += 1;
         core.pending_bytes += bytes;
         let slot = Arc::default();
-        let ticket = Ticket {
-            appended,
-            slot: Arc::clone(&slot),
-        };
+        let ticket = Ticket { appended, slot: Arc::clone(&slot) };
         core.queue.push(Work::Append(Pending {
             records: records.into(),
             previous: staged.previous,
@@ -96,19 +86,12 @@ impl Log {
         let ticket = {
             let mut core = self.shared.core();
             core.open()?;
-            self.shared
-                .make_room(&mut core, Lane::Reserved, BATCH_HEADER_BYTES, 0)?;
+            self.shared.make_room(&mut core, Lane::Reserved, BATCH_HEADER_BYTES, 0)?;
             core.epoch = Epoch(core.epoch.0 + 1);
             let (epoch, first) = (core.epoch, core.next);
             let slot = Arc::default();
-            let ticket = Ticket {
-                appended: Appended {
-                    epoch,
-                    first,
-                    last: Cursor(first.0 - 1),
-                },
-                slot: Arc::clone(&slot),
-            };
+            let ticket =
+                Ticket { appended: Appended { epoch, first, last: Cursor(first.0 - 1) }, slot: Arc::clone(&slot) };
             core.queue.push(Work::Lease { epoch, first, slot });
             ticket
         };
@@ -131,29 +114,15 @@ fn check_form(records: &[Record]) -> Result<(), StoreError> {
     }
     for record in records {
         let names = record.links.iter().map(|link| link.stream.as_str());
-        let names = names
-            .chain(record.claims.iter().map(|claim| claim.key.as_str()))
-            .chain([record.id.as_str()]);
-        if names
-            .into_iter()
-            .any(|name| name.is_empty() || name.len() > NAME_BYTES_MAX)
-        {
-            return Err(malformed(format!(
-                "`{}`: a name has 1 to {NAME_BYTES_MAX} bytes",
-                record.id
-            )));
+        let names = names.chain(record.claims.iter().map(|claim| claim.key.as_str())).chain([record.id.as_str()]);
+        if names.into_iter().any(|name| name.is_empty() || name.len() > NAME_BYTES_MAX) {
+            return Err(malformed(format!("`{}`: a name has 1 to {NAME_BYTES_MAX} bytes", record.id)));
         }
         if record.links.len() > usize::from(u16::MAX) || record.claims.len() > usize::from(u16::MAX) {
-            return Err(malformed(format!(
-                "`{}`: a record has at most {} links and claims",
-                record.id,
-                u16::MAX
-            )));
+            return Err(malformed(format!("`{}`: a record has at most {} links and claims", record.id, u16::MAX)));
         }
-        let body = record
-            .body
-            .as_ref()
-            .ok_or_else(|| malformed(format!("`{}`: a new record has a body", record.id)))?;
+        let body =
+            record.body.as_ref().ok_or_else(|| malformed(format!("`{}`: a new record has a body", record.id)))?;
         if Digest::of(body) != record.body_digest {
             return Err(malformed(format!("`{}`: the body digest is not the body's", record.id)));
         }
@@ -164,15 +133,9 @@ fn check_form(records: &[Record]) -> Result<(), StoreError> {
 /// Custody records are the log's own, and snapshots must be where they are looked for.
 fn check_reserved(records: &[Record]) -> Result<(), StoreError> {
     for record in records {
-        let own = record
-            .claims
-            .iter()
-            .any(|claim| claim.key.as_str().starts_with(custody::CLAIM_PREFIX));
+        let own = record.claims.iter().any(|claim| claim.key.as_str().starts_with(custody::CLAIM_PREFIX));
         if own || record.kind == RecordKind::Custody {
-            return Err(malformed(format!(
-                "`{}`: only the removal of a body makes a custody record",
-                record.id
-            )));
+            return Err(malformed(format!("`{}`: only the removal of a body makes a custody record", record.id)));
         }
         let linked = record.links.iter().any(|link| link.stream.as_str() == SNAPSHOT_STREAM);
         if linked != (record.kind == RecordKind::Snapshot) {
@@ -209,20 +172,14 @@ impl Core {
                 Guard::Head { stream, expected } => {
                     let actual = self.tip(stream)?.map(|tip| tip.head);
                     if actual.map(|head| head.link) != *expected {
-                        return Err(Declined::Conflict(Conflict::Head {
-                            stream: stream.clone(),
-                            actual,
-                        }));
+                        return Err(Declined::Conflict(Conflict::Head { stream: stream.clone(), actual }));
                     }
                 }
                 Guard::Claim { key, allowed } => {
                     if let Some(actual) = self.claimed(key)?
                         && Some(actual) != *allowed
                     {
-                        return Err(Declined::Conflict(Conflict::Claim {
-                            key: key.clone(),
-                            actual,
-                        }));
+                        return Err(Declined::Conflict(Conflict::Claim { key: key.clone(), actual }));
                     }
                 }
             }
@@ -243,10 +200,7 @@ impl Core {
                 let continues = link.previous == actual.map(|head| head.link)
                     && link.position.0 == actual.map_or(0, |head| head.position.0) + 1;
                 if !continues {
-                    return Err(Declined::Conflict(Conflict::Head {
-                        stream: link.stream.clone(),
-                        actual,
-                    }));
+                    return Err(Declined::Conflict(Conflict::Head { stream: link.stream.clone(), actual }));
                 }
                 staged.previous.push(tip.map_or(Cursor(0), |tip| tip.cursor));
                 staged.tips.insert(link.stream.clone(), Tip { head: *head, cursor });
@@ -264,10 +218,7 @@ impl Core {
                 None => self.claimed(&claim.key)?,
             };
             if let Some(actual) = actual.filter(|actual| *actual != claim.digest) {
-                return Err(Declined::Conflict(Conflict::Claim {
-                    key: claim.key.clone(),
-                    actual,
-                }));
+                return Err(Declined::Conflict(Conflict::Claim { key: claim.key.clone(), actual }));
             }
             staged.insert(&claim.key, claim.digest);
         }
@@ -281,11 +232,7 @@ impl Shared {
         match lane {
             Lane::Reserved => Ok(()),
             Lane::Ordinary => {
-                let Settings {
-                    pending_batches_max,
-                    pending_bytes_max,
-                    ..
-                } = &self.settings;
+                let Settings { pending_batches_max, pending_bytes_max, .. } = &self.settings;
                 if core.pending_batches >= *pending_batches_max || core.pending_bytes >= *pending_bytes_max {
                     return Err(StoreError::Busy("too much is waiting for the disk"));
                 }
@@ -307,12 +254,7 @@ impl Shared {
             let number = core.plan.number + 1;
             let (file, on_reserve) = self.next_segment(number, lane, core.plan.on_reserve)?;
             core.queue.push(Work::Roll { number, file });
-            core.plan = super::Plan {
-                number,
-                offset: segment::HEADER_BYTES as u64,
-                rows: 0,
-                on_reserve,
-            };
+            core.plan = super::Plan { number, offset: segment::HEADER_BYTES as u64, rows: 0, on_reserve };
             let oldest = core.segments.last().map_or(Cursor(0), |segment| segment.first);
             core.heads.cool(oldest);
         }
@@ -339,16 +281,9 @@ impl Shared {
         match self.allocate(&name) {
             Ok(file) => Ok((file, on_reserve)),
             Err(error) if is_full(&error) && lane == Lane::Reserved && !on_reserve => {
-                self.disk
-                    .rename(open::RESERVE, &name)
-                    .map_err(StoreError::io("taking the reserved segment"))?;
+                self.disk.rename(open::RESERVE, &name).map_err(StoreError::io("taking the reserved segment"))?;
                 tracing::warn!(segment = number, "the disk is full: writing to the reserved segment");
-                Ok((
-                    self.disk
-                        .open(&name)
-                        .map_err(StoreError::io("opening the reserved segment"))?,
-                    true,
-                ))
+                Ok((self.disk.open(&name).map_err(StoreError::io("opening the reserved segment"))?, true))
             }
             Err(error) if is_full(&error) => Err(StoreError::StoreFull),
             Err(error) => Err(StoreError::io(format!("allocating segment {number}"))(error)),
@@ -367,10 +302,7 @@ impl Shared {
     /// Creates a file with a segment's space allocated, or leaves none behind.
     pub(super) fn allocate(&self, name: &str) -> std::io::Result<Arc<dyn crate::disk::DiskFile>> {
         let file = self.disk.create(name)?;
-        match file
-            .preallocate(self.settings.segment_bytes)
-            .and_then(|()| file.sync_data())
-        {
+        match file.preallocate(self.settings.segment_bytes).and_then(|()| file.sync_data()) {
             Ok(()) => Ok(file),
             Err(error) => {
                 self.disk.remove(name)?;

@@ -71,10 +71,7 @@ pub(super) fn run(shared: &Arc<Shared>, writer: &Mutex<Writer>) {
                     core = shared.work.wait(core).unwrap_or_else(PoisonError::into_inner);
                     continue;
                 }
-                let (again, idle) = shared
-                    .work
-                    .wait_timeout(core, IDLE)
-                    .unwrap_or_else(PoisonError::into_inner);
+                let (again, idle) = shared.work.wait_timeout(core, IDLE).unwrap_or_else(PoisonError::into_inner);
                 core = again;
                 if idle.timed_out() && core.queue.is_empty() {
                     shared.seal(&mut core);
@@ -135,9 +132,7 @@ impl Writer {
             return;
         }
         shared.seal(&mut shared.core());
-        if let Err(error) = self
-            .commit(shared)
-            .and_then(|()| self.file.sync_data().map_err(StoreError::io("closing")))
+        if let Err(error) = self.commit(shared).and_then(|()| self.file.sync_data().map_err(StoreError::io("closing")))
         {
             tracing::error!(%error, "the log did not close cleanly");
         }
@@ -150,16 +145,8 @@ impl Writer {
                 Work::Lease { epoch, first, slot } => {
                     self.epoch = epoch;
                     self.encode(BatchKind::Lease, first, &[], &[]);
-                    let appended = Appended {
-                        epoch,
-                        first,
-                        last: Cursor(first.0.saturating_sub(1)),
-                    };
-                    self.group.landed.push(Landed {
-                        appended,
-                        slot,
-                        records: None,
-                    });
+                    let appended = Appended { epoch, first, last: Cursor(first.0.saturating_sub(1)) };
+                    self.group.landed.push(Landed { appended, slot, records: None });
                 }
                 Work::Seal => {
                     let next = Cursor(self.last.0 + 1);
@@ -175,22 +162,12 @@ impl Writer {
     }
 
     fn append(&mut self, pending: Pending) {
-        let Pending {
-            records,
-            previous,
-            appended,
-            bytes,
-            slot,
-        } = pending;
+        let Pending { records, previous, appended, bytes, slot } = pending;
         self.epoch = appended.epoch;
         self.encode(BatchKind::Append, appended.first, &records, &previous);
         self.last = appended.last;
         self.group.prints.add(appended.first, &records);
-        self.group.landed.push(Landed {
-            appended,
-            slot,
-            records: Some((records, bytes, self.chain)),
-        });
+        self.group.landed.push(Landed { appended, slot, records: Some((records, bytes, self.chain)) });
     }
 
     fn encode(&mut self, kind: BatchKind, first: Cursor, records: &[Record], previous: &[Cursor]) {
@@ -220,20 +197,15 @@ impl Writer {
         }
         let number = self.number;
         let what = || format!("writing segment {number}");
-        self.zero_ahead(shared.settings.segment_bytes)
-            .map_err(StoreError::io(what()))?;
-        self.file
-            .write_at(&self.group.bytes, self.offset)
-            .map_err(StoreError::io(what()))?;
+        self.zero_ahead(shared.settings.segment_bytes).map_err(StoreError::io(what()))?;
+        self.file.write_at(&self.group.bytes, self.offset).map_err(StoreError::io(what()))?;
         self.offset += self.group.bytes.len() as u64;
         self.group.bytes.clear();
         if !self.group.landed.is_empty() {
             self.file.sync_data().map_err(StoreError::io(what()))?;
             self.durable = self.sequence - 1;
         }
-        let Group {
-            places, prints, landed, ..
-        } = std::mem::take(&mut self.group);
+        let Group { places, prints, landed, .. } = std::mem::take(&mut self.group);
         self.places.extend(places.iter().copied());
         for (print, cursor) in &prints.claims {
             self.claims.entry(*print).or_insert(*cursor);
@@ -256,21 +228,10 @@ impl Writer {
         }
         shared.durable.notify_all();
         let mut committed = Vec::new();
-        for Landed {
-            appended,
-            slot,
-            records,
-        } in landed
-        {
+        for Landed { appended, slot, records } in landed {
             slot.settle(appended, Ok(()));
             if let Some((records, bytes, chain)) = records {
-                committed.push(Committed {
-                    first: appended.first,
-                    last: appended.last,
-                    records,
-                    bytes,
-                    chain,
-                });
+                committed.push(Committed { first: appended.first, last: appended.last, records, bytes, chain });
             }
         }
         if let Some(derived) = &shared.derived {
@@ -311,12 +272,8 @@ impl Writer {
         };
         let bytes = footer.encode();
         let closing = || format!("closing segment {}", self.number);
-        self.file
-            .write_at(&bytes, self.offset)
-            .map_err(StoreError::io(closing()))?;
-        self.file
-            .set_len(self.offset + bytes.len() as u64)
-            .map_err(StoreError::io(closing()))?;
+        self.file.write_at(&bytes, self.offset).map_err(StoreError::io(closing()))?;
+        self.file.set_len(self.offset + bytes.len() as u64).map_err(StoreError::io(closing()))?;
         self.file.sync_data().map_err(StoreError::io(closing()))?;
         self.durable = self.sequence - 1;
         let header = SegmentHeader {
@@ -364,14 +321,7 @@ impl Writer {
         for work in works.into_iter().chain(queued) {
             match work {
                 Work::Append(pending) => pending.slot.settle(pending.appended, error()),
-                Work::Lease { epoch, first, slot } => slot.settle(
-                    Appended {
-                        epoch,
-                        first,
-                        last: first,
-                    },
-                    error(),
-                ),
+                Work::Lease { epoch, first, slot } => slot.settle(Appended { epoch, first, last: first }, error()),
                 Work::Seal | Work::Roll { .. } => {}
             }
         }

@@ -22,27 +22,14 @@ fn an_append_is_known_at_once_and_durable_later() {
     let head = record.links[0].head(record.digest());
     let ticket = log.submit(epoch, append(vec![record.clone()])).unwrap();
     assert_eq!(ticket.assigned().first, Cursor(1));
-    assert_eq!(
-        Reads::head(&log, &StreamId::new("s")),
-        Some(head),
-        "pending appends count for decisions"
-    );
-    assert_eq!(
-        Reads::claim(&log, &ClaimKey::new("payload:a")),
-        Some(record.body_digest)
-    );
+    assert_eq!(Reads::head(&log, &StreamId::new("s")), Some(head), "pending appends count for decisions");
+    assert_eq!(Reads::claim(&log, &ClaimKey::new("payload:a")), Some(record.body_digest));
     assert_eq!(log.durable(), Cursor(0));
     assert!(
-        log.tail(Cursor(0), 10, Duration::ZERO, &Reader::SERVICE)
-            .unwrap()
-            .is_empty(),
+        log.tail(Cursor(0), 10, Duration::ZERO, &Reader::SERVICE).unwrap().is_empty(),
         "readers see what is durable"
     );
-    assert!(
-        log.read(&StreamId::new("s"), Position(1), 10, &Reader::SERVICE)
-            .unwrap()
-            .is_empty()
-    );
+    assert!(log.read(&StreamId::new("s"), Position(1), 10, &Reader::SERVICE).unwrap().is_empty());
     log.flush().unwrap();
     assert_eq!(ticket.wait().unwrap().last, Cursor(1));
     let entries = log.tail(Cursor(0), 10, Duration::ZERO, &Reader::SERVICE).unwrap();
@@ -62,42 +49,16 @@ fn a_guard_that_does_not_hold_names_itself_and_nothing_lands() {
         other => panic!("a conflict was due, not {other:?}"),
     };
     let mut guarded = append(vec![linked(&log, record("b", 10), &["t"])]);
-    guarded.guards = vec![Guard::Head {
-        stream: stream.clone(),
-        expected: None,
-    }];
-    assert_eq!(
-        conflict(guarded.clone()),
-        Conflict::Head {
-            stream: stream.clone(),
-            actual
-        }
-    );
+    guarded.guards = vec![Guard::Head { stream: stream.clone(), expected: None }];
+    assert_eq!(conflict(guarded.clone()), Conflict::Head { stream: stream.clone(), actual });
 
-    guarded.guards = vec![Guard::Claim {
-        key: ClaimKey::new("payload:a"),
-        allowed: None,
-    }];
+    guarded.guards = vec![Guard::Claim { key: ClaimKey::new("payload:a"), allowed: None }];
     let claimed = Digest::of(&record("a", 10).body.unwrap());
-    assert_eq!(
-        conflict(guarded.clone()),
-        Conflict::Claim {
-            key: ClaimKey::new("payload:a"),
-            actual: claimed
-        }
-    );
+    assert_eq!(conflict(guarded.clone()), Conflict::Claim { key: ClaimKey::new("payload:a"), actual: claimed });
 
     let mut stale = record("c", 10);
-    stale
-        .links
-        .push(closer_contracts::record::Link::after(stream.clone(), None));
-    assert_eq!(
-        conflict(append(vec![stale])),
-        Conflict::Head {
-            stream: stream.clone(),
-            actual
-        }
-    );
+    stale.links.push(closer_contracts::record::Link::after(stream.clone(), None));
+    assert_eq!(conflict(append(vec![stale])), Conflict::Head { stream: stream.clone(), actual });
 
     let mut taken = record("d", 10);
     taken.claims = claiming(record("a", 10)).claims;
@@ -108,25 +69,12 @@ fn a_guard_that_does_not_hold_names_itself_and_nothing_lands() {
         panic!("an old epoch is fenced")
     };
     assert_eq!(fenced, Conflict::Epoch { actual: epoch });
-    assert_eq!(
-        log.head(&StreamId::new("t")).unwrap(),
-        None,
-        "nothing of a declined append is visible"
-    );
+    assert_eq!(log.head(&StreamId::new("t")).unwrap(), None, "nothing of a declined append is visible");
 
     guarded.guards = vec![
-        Guard::Head {
-            stream,
-            expected: actual.map(|head| head.link),
-        },
-        Guard::Claim {
-            key: ClaimKey::new("payload:a"),
-            allowed: Some(claimed),
-        },
-        Guard::Claim {
-            key: ClaimKey::new("payload:zzz"),
-            allowed: None,
-        },
+        Guard::Head { stream, expected: actual.map(|head| head.link) },
+        Guard::Claim { key: ClaimKey::new("payload:a"), allowed: Some(claimed) },
+        Guard::Claim { key: ClaimKey::new("payload:zzz"), allowed: None },
     ];
     let _ = log.submit(epoch, guarded).unwrap();
 }
@@ -136,19 +84,13 @@ fn links_and_claims_of_one_append_see_each_other() {
     let (_disk, log, epoch) = fresh();
     let first = linked(&log, record("a", 10), &["s"]);
     let mut second = record("b", 10);
-    second.links.push(closer_contracts::record::Link::after(
-        StreamId::new("s"),
-        Some(first.links[0].head(first.digest())),
-    ));
+    second
+        .links
+        .push(closer_contracts::record::Link::after(StreamId::new("s"), Some(first.links[0].head(first.digest()))));
     let _ = log.submit(epoch, append(vec![first, second])).unwrap();
     log.flush().unwrap();
-    let ids: Vec<_> = log
-        .read(&StreamId::new("s"), Position(1), 10, &Reader::SERVICE)
-        .unwrap();
-    assert_eq!(
-        ids.iter().map(|entry| entry.record.id.as_str()).collect::<Vec<_>>(),
-        ["a", "b"]
-    );
+    let ids: Vec<_> = log.read(&StreamId::new("s"), Position(1), 10, &Reader::SERVICE).unwrap();
+    assert_eq!(ids.iter().map(|entry| entry.record.id.as_str()).collect::<Vec<_>>(), ["a", "b"]);
 
     let one = claiming(record("c", 10));
     let mut other = record("d", 10);
@@ -162,12 +104,8 @@ fn links_and_claims_of_one_append_see_each_other() {
 #[test]
 fn what_cannot_be_read_back_is_refused() {
     let (_disk, log, epoch) = fresh();
-    let refused = |record| {
-        matches!(
-            log.submit(epoch, append(vec![record])),
-            Err(Declined::Store(StoreError::Malformed(_)))
-        )
-    };
+    let refused =
+        |record| matches!(log.submit(epoch, append(vec![record])), Err(Declined::Store(StoreError::Malformed(_))));
     let mut wrong = record("a", 10);
     wrong.body_digest = Digest::of(b"");
     assert!(refused(wrong));
@@ -222,30 +160,18 @@ fn everything_is_found_again_after_reopening_across_segments() {
     assert_eq!(log.head(&StreamId::new("all")).unwrap(), head);
     for index in [0, 1, 150, 299] {
         let key = ClaimKey::new(format!("payload:r-{index}"));
-        assert_eq!(
-            log.claim(&key).unwrap(),
-            Some(record(&format!("r-{index}"), 900).body_digest)
-        );
+        assert_eq!(log.claim(&key).unwrap(), Some(record(&format!("r-{index}"), 900).body_digest));
         let entry = log.record(Cursor(index + 1), &Reader::SERVICE).unwrap();
         assert_eq!(entry.record.id, format!("r-{index}"));
-        assert_eq!(
-            log.find(RecordKind::Payload, &entry.record.id, &Reader::SERVICE)
-                .unwrap(),
-            Some(entry)
-        );
+        assert_eq!(log.find(RecordKind::Payload, &entry.record.id, &Reader::SERVICE).unwrap(), Some(entry));
     }
     assert_eq!(log.claim(&ClaimKey::new("payload:r-300")).unwrap(), None);
     assert_eq!(log.find(RecordKind::Payload, "r-300", &Reader::SERVICE).unwrap(), None);
-    let thing = log
-        .read(&StreamId::new("thing:3"), Position(2), 5, &Reader::SERVICE)
-        .unwrap();
+    let thing = log.read(&StreamId::new("thing:3"), Position(2), 5, &Reader::SERVICE).unwrap();
     let ids: Vec<_> = thing.iter().map(|entry| entry.record.id.clone()).collect();
     assert_eq!(ids, ["r-10", "r-17", "r-24", "r-31", "r-38"]);
     let tail = log.tail(Cursor(297), 10, Duration::ZERO, &Reader::SERVICE).unwrap();
-    assert_eq!(
-        tail.iter().map(|entry| entry.cursor.0).collect::<Vec<_>>(),
-        [298, 299, 300]
-    );
+    assert_eq!(tail.iter().map(|entry| entry.cursor.0).collect::<Vec<_>>(), [298, 299, 300]);
     let mut replayed = 0;
     log.replay(Cursor(100), &mut |cursor, record| {
         assert_eq!(record.id, format!("r-{}", cursor.0 - 1));
@@ -262,11 +188,7 @@ fn everything_is_found_again_after_reopening_across_segments() {
 #[test]
 fn a_reader_gets_bodies_up_to_its_clearance() {
     let (_disk, log, epoch) = fresh();
-    for (id, custody) in [
-        ("o", CustodyClass::Open),
-        ("r", CustodyClass::Restricted),
-        ("s", CustodyClass::Sealed),
-    ] {
+    for (id, custody) in [("o", CustodyClass::Open), ("r", CustodyClass::Restricted), ("s", CustodyClass::Sealed)] {
         let mut record = record(id, 10);
         record.custody = custody;
         write(&log, epoch, linked(&log, record, &["all"]));
@@ -289,19 +211,10 @@ fn a_reader_gets_bodies_up_to_its_clearance() {
 #[test]
 fn the_undurable_suffix_is_bounded_for_ordinary_work_alone() {
     let disk = SimDisk::new();
-    let log = open(
-        &disk,
-        Settings {
-            pending_batches_max: 3,
-            ..small()
-        },
-    )
-    .unwrap();
+    let log = open(&disk, Settings { pending_batches_max: 3, ..small() }).unwrap();
     let epoch = log.acquire().unwrap();
     for index in 0..3 {
-        let _ = log
-            .submit(epoch, append(vec![record(&format!("r-{index}"), 10)]))
-            .unwrap();
+        let _ = log.submit(epoch, append(vec![record(&format!("r-{index}"), 10)])).unwrap();
     }
     let declined = log.submit(epoch, append(vec![record("ordinary", 10)]));
     assert!(matches!(declined, Err(Declined::Store(StoreError::Busy(_)))));
@@ -323,11 +236,8 @@ fn threads_share_one_log_and_are_called_back_in_order() {
             let (log, sender) = (&log, sender.clone());
             scope.spawn(move || {
                 for index in 0..50 {
-                    let record = claiming(linked(
-                        log,
-                        record(&format!("{thread}-{index}"), 200),
-                        &[&format!("t:{thread}")],
-                    ));
+                    let record =
+                        claiming(linked(log, record(&format!("{thread}-{index}"), 200), &[&format!("t:{thread}")]));
                     let ticket = loop {
                         match log.submit(epoch, append(vec![record.clone()])) {
                             Ok(ticket) => break ticket,
@@ -350,24 +260,14 @@ fn threads_share_one_log_and_are_called_back_in_order() {
         assert_eq!(head.position, Position(50));
     }
     let second = Log::open(folder.path(), None).err();
-    assert!(
-        matches!(second, Some(StoreError::Locked)),
-        "one process holds the directory: {second:?}"
-    );
+    assert!(matches!(second, Some(StoreError::Locked)), "one process holds the directory: {second:?}");
 }
 
 #[test]
 fn a_tail_waits_for_the_next_record() {
     let folder = tempfile::tempdir().unwrap();
     let disk = RealDisk::at(folder.path()).unwrap();
-    let log = open(
-        &disk,
-        Settings {
-            segment_bytes: 1 << 20,
-            ..Settings::default()
-        },
-    )
-    .unwrap();
+    let log = open(&disk, Settings { segment_bytes: 1 << 20, ..Settings::default() }).unwrap();
     let epoch = log.acquire().unwrap();
     std::thread::scope(|scope| {
         let waiting = scope.spawn(|| log.tail(Cursor(0), 1, Duration::from_secs(30), &Reader::SPACE).unwrap());
@@ -375,9 +275,5 @@ fn a_tail_waits_for_the_next_record() {
         let _ = log.submit(epoch, append(vec![record("a", 10)])).unwrap();
         assert_eq!(waiting.join().unwrap()[0].record.id, "a");
     });
-    assert!(
-        log.tail(Cursor(1), 1, Duration::from_millis(5), &Reader::SPACE)
-            .unwrap()
-            .is_empty()
-    );
+    assert!(log.tail(Cursor(1), 1, Duration::from_millis(5), &Reader::SPACE).unwrap().is_empty());
 }

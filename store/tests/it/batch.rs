@@ -35,28 +35,17 @@ pub(crate) fn linked(log: &Log, mut record: Record, streams: &[&str]) -> Record 
 
 /// The record, claiming its own id.
 pub(crate) fn claiming(mut record: Record) -> Record {
-    record.claims.push(Claim {
-        key: ClaimKey::new(format!("payload:{}", record.id)),
-        digest: record.body_digest,
-    });
+    record.claims.push(Claim { key: ClaimKey::new(format!("payload:{}", record.id)), digest: record.body_digest });
     record
 }
 
 pub(crate) fn append(records: Vec<Record>) -> FencedAppend {
-    FencedAppend {
-        lane: Lane::Ordinary,
-        guards: Vec::new(),
-        records,
-    }
+    FencedAppend { lane: Lane::Ordinary, guards: Vec::new(), records }
 }
 
 /// Settings for small segments and a writer that runs on flush alone.
 pub(crate) fn small() -> Settings {
-    Settings {
-        segment_bytes: 64 << 10,
-        drive: Drive::Caller,
-        ..Settings::default()
-    }
+    Settings { segment_bytes: 64 << 10, drive: Drive::Caller, ..Settings::default() }
 }
 
 pub(crate) fn open(disk: &(impl Disk + Clone + 'static), settings: Settings) -> Result<Log, StoreError> {

@@ -6,11 +6,7 @@ use std::process::Command;
 #[test]
 fn a_killed_process_loses_nothing_it_acknowledged() {
     let folder = tempfile::tempdir().unwrap();
-    let run = Command::new(env!("CARGO_BIN_EXE_store-crash"))
-        .args(["kill", "12"])
-        .arg(folder.path())
-        .output()
-        .unwrap();
+    let run = Command::new(env!("CARGO_BIN_EXE_store-crash")).args(["kill", "12"]).arg(folder.path()).output().unwrap();
     let said = String::from_utf8_lossy(&run.stdout);
     assert!(run.status.success(), "{said}{}", String::from_utf8_lossy(&run.stderr));
     assert!(said.contains("12 kills"), "{said}");

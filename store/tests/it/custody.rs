@@ -27,10 +27,7 @@ fn secret() -> (SimDisk, Log) {
 }
 
 fn holds_secret(disk: &SimDisk) -> bool {
-    disk.bytes(FIRST)
-        .unwrap()
-        .windows(20)
-        .any(|window| window == b"secret secret secret")
+    disk.bytes(FIRST).unwrap().windows(20).any(|window| window == b"secret secret secret")
 }
 
 #[test]
@@ -44,30 +41,20 @@ fn a_removed_body_is_gone_and_its_record_stays() {
     assert_eq!((entry.body, entry.record.body.clone()), (BodyState::Removed, None));
     assert_eq!(entry.record.id, "secret");
     assert_eq!(log.verify(&mut |_| {}).unwrap().records, before.records + 1);
-    let decision = log
-        .read(&StreamId::new("custody"), Position(1), 9, &Reader::SERVICE)
-        .unwrap();
+    let decision = log.read(&StreamId::new("custody"), Position(1), 9, &Reader::SERVICE).unwrap();
     assert_eq!(decision.len(), 1);
     assert_eq!(decision[0].record.kind, RecordKind::Custody);
     let body = String::from_utf8(decision[0].record.body.as_ref().unwrap().to_vec()).unwrap();
     assert!(body.contains("decision:d-1") && body.contains("asked for"), "{body}");
 
     log.remove_body(log.epoch(), &removal(3)).unwrap();
-    assert_eq!(
-        log.durable().0,
-        before.records + 1,
-        "removing again records nothing new"
-    );
+    assert_eq!(log.durable().0, before.records + 1, "removing again records nothing new");
     drop(log);
     let log = open(&disk, small()).unwrap();
     assert_eq!(log.verify(&mut |_| {}).unwrap().records, before.records + 1);
-    assert_eq!(
-        log.record(Cursor(3), &Reader::SERVICE).unwrap().body,
-        BodyState::Removed
-    );
+    assert_eq!(log.record(Cursor(3), &Reader::SERVICE).unwrap().body, BodyState::Removed);
     let mut bodies = 0;
-    log.replay(Cursor(1), &mut |_, record| bodies += usize::from(record.body.is_some()))
-        .unwrap();
+    log.replay(Cursor(1), &mut |_, record| bodies += usize::from(record.body.is_some())).unwrap();
     assert_eq!(bodies as u64, before.records);
 }
 
@@ -87,10 +74,7 @@ fn a_crash_between_decision_and_removal_is_made_good() {
     assert!(holds_secret(&disk));
     let log = open(&disk, small()).unwrap();
     assert!(!holds_secret(&disk));
-    assert_eq!(
-        log.record(Cursor(3), &Reader::SERVICE).unwrap().body,
-        BodyState::Removed
-    );
+    assert_eq!(log.record(Cursor(3), &Reader::SERVICE).unwrap().body, BodyState::Removed);
     log.verify(&mut |_| {}).unwrap();
 }
 
@@ -104,9 +88,7 @@ fn an_overwritten_body_without_a_decision_is_damage() {
         assert!(disk.flip(FIRST, offset as u64, *byte));
     }
     let log = open(&disk, small()).unwrap();
-    let Err(StoreError::Corruption(damage)) = log.verify(&mut |_| {}) else {
-        panic!("damage was due")
-    };
+    let Err(StoreError::Corruption(damage)) = log.verify(&mut |_| {}) else { panic!("damage was due") };
     assert_eq!((damage.record, damage.offset), (Some(Cursor(3)), at as u64));
 }
 

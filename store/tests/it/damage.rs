@@ -27,10 +27,7 @@ fn look(disk: &SimDisk) -> Result<u64, Corruption> {
 
 /// Offsets of the batches in a segment, found by their first word.
 fn batches(bytes: &[u8]) -> Vec<usize> {
-    (0..bytes.len() - 4)
-        .step_by(8)
-        .filter(|at| bytes[*at..].starts_with(b"CLBT"))
-        .collect()
+    (0..bytes.len() - 4).step_by(8).filter(|at| bytes[*at..].starts_with(b"CLBT")).collect()
 }
 
 #[test]
@@ -89,10 +86,7 @@ fn each_class_of_bytes_is_reported_with_its_record() {
     assert_eq!((damage.offset, damage.record), (body as u64, Some(Cursor(4))));
     let log = open(&disk, small()).unwrap();
     let read = log.record(Cursor(4), &Reader::SERVICE);
-    assert!(
-        matches!(read, Err(StoreError::Corruption(_))),
-        "a body is checked on each read: {read:?}"
-    );
+    assert!(matches!(read, Err(StoreError::Corruption(_))), "a body is checked on each read: {read:?}");
     assert!(log.record(Cursor(5), &Reader::SERVICE).is_ok());
     assert!(log.replay(Cursor(1), &mut |_, _| {}).is_err());
 }
@@ -121,9 +115,7 @@ fn a_running_log_reports_damage_below_its_durable_end() {
     write(&log, epoch, record("a", 100));
     let last = *batches(&disk.bytes(FIRST).unwrap()).last().unwrap();
     assert!(disk.flip(FIRST, last as u64 + 40, 1));
-    let Err(StoreError::Corruption(damage)) = log.verify(&mut |_| {}) else {
-        panic!("damage was due")
-    };
+    let Err(StoreError::Corruption(damage)) = log.verify(&mut |_| {}) else { panic!("damage was due") };
     assert_eq!(damage.record, Some(Cursor(1)));
     log.abandon();
 }

@@ -20,10 +20,7 @@ struct EachRecord {
 }
 
 fn state_at(cursor: Cursor, record: &Record) -> StateRef {
-    StateRef {
-        version: cursor.0,
-        digest: record.digest(),
-    }
+    StateRef { version: cursor.0, digest: record.digest() }
 }
 
 impl StateSink for EachRecord {
@@ -32,27 +29,14 @@ impl StateSink for EachRecord {
         let next = state_at(cursor, record);
         self.last = Some(next);
         let value = Some(record.body_digest.raw().to_vec());
-        let rows = vec![StateRow {
-            kind: "thing",
-            id: record.id.clone(),
-            value,
-        }];
-        Some(StateChange {
-            parent,
-            next,
-            receipt: record.digest(),
-            rows,
-        })
+        let rows = vec![StateRow { kind: "thing", id: record.id.clone(), value }];
+        Some(StateChange { parent, next, receipt: record.digest(), rows })
     }
 }
 
 fn open_with(folder: &Path, sink: Option<Box<dyn StateSink>>) -> Log {
     let disk = RealDisk::at(folder.join("log")).unwrap();
-    let settings = Settings {
-        segment_bytes: 256 << 10,
-        derived: Some(folder.join("derived")),
-        ..Settings::default()
-    };
+    let settings = Settings { segment_bytes: 256 << 10, derived: Some(folder.join("derived")), ..Settings::default() };
     Log::open_on(Arc::new(disk), settings, sink).unwrap()
 }
 
@@ -72,11 +56,7 @@ fn fill(log: &Log, epoch: Epoch, from: usize, count: usize) {
 }
 
 fn follows(log: &Log) {
-    assert!(
-        log.derived().unwrap().wait_for(log.durable(), LONG),
-        "{:?}",
-        log.derived_status()
-    );
+    assert!(log.derived().unwrap().wait_for(log.durable(), LONG), "{:?}", log.derived_status());
 }
 
 /// All verdicts and answers of a log of `count` records made by [`fill`].
@@ -89,30 +69,17 @@ fn answers_right(log: &Log, epoch: Epoch, count: usize) {
         let claimed = record(&id, 200).body_digest;
         let key = ClaimKey::new(format!("payload:{id}"));
         let mut guarded = append(vec![record("x", 1)]);
-        guarded.guards = vec![Guard::Claim {
-            key: key.clone(),
-            allowed: None,
-        }];
-        let Err(Declined::Conflict(conflict)) = log.submit(epoch, guarded) else {
-            panic!("{id} is claimed")
-        };
+        guarded.guards = vec![Guard::Claim { key: key.clone(), allowed: None }];
+        let Err(Declined::Conflict(conflict)) = log.submit(epoch, guarded) else { panic!("{id} is claimed") };
         assert_eq!(conflict, Conflict::Claim { key, actual: claimed });
         let found = log.find(RecordKind::Payload, &id, &Reader::SERVICE).unwrap().unwrap();
         assert_eq!(found.cursor, Cursor(index as u64 + 1));
-        let read = log
-            .read(&stream, Position(index as u64 + 1), 2, &Reader::SERVICE)
-            .unwrap();
+        let read = log.read(&stream, Position(index as u64 + 1), 2, &Reader::SERVICE).unwrap();
         assert_eq!(read[0].record.id, id);
     }
     let mut stale = append(vec![record("x", 1)]);
-    stale.guards = vec![Guard::Head {
-        stream: stream.clone(),
-        expected: Some(Digest::of(b"old")),
-    }];
-    assert!(matches!(
-        log.submit(epoch, stale),
-        Err(Declined::Conflict(Conflict::Head { .. }))
-    ));
+    stale.guards = vec![Guard::Head { stream: stream.clone(), expected: Some(Digest::of(b"old")) }];
+    assert!(matches!(log.submit(epoch, stale), Err(Declined::Conflict(Conflict::Head { .. }))));
     assert_eq!(log.claim(&ClaimKey::new("payload:never")).unwrap(), None);
 }
 
@@ -126,10 +93,7 @@ fn semantic_rows_follow_the_log_and_are_rebuilt_to_the_same_state() {
     let derived = log.derived().unwrap();
     let last = log.record(Cursor(300), &Reader::SERVICE).unwrap().record;
     assert_eq!(derived.state(), Some(state_at(Cursor(300), &last)));
-    assert_eq!(
-        derived.row("thing", "r-17"),
-        Some(record("r-17", 200).body_digest.raw().to_vec())
-    );
+    assert_eq!(derived.row("thing", "r-17"), Some(record("r-17", 200).body_digest.raw().to_vec()));
     let mut told = Vec::new();
     log.rebuild(&mut |cursor| told.push(cursor)).unwrap();
     assert_eq!(told.last(), Some(&Cursor(300)));
@@ -138,18 +102,9 @@ fn semantic_rows_follow_the_log_and_are_rebuilt_to_the_same_state() {
     assert_eq!(derived.status().set_aside_count, 1);
     drop(log);
 
-    let log = open_with(
-        folder.path(),
-        Some(Box::new(EachRecord {
-            last: Some(state_at(Cursor(300), &last)),
-        })),
-    );
+    let log = open_with(folder.path(), Some(Box::new(EachRecord { last: Some(state_at(Cursor(300), &last)) })));
     follows(&log);
-    assert_eq!(
-        log.derived_status().unwrap().set_aside_count,
-        0,
-        "what fits the log is kept"
-    );
+    assert_eq!(log.derived_status().unwrap().set_aside_count, 0, "what fits the log is kept");
     fill(&log, log.epoch(), 300, 10);
     follows(&log);
     answers_right(&log, log.epoch(), 310);
@@ -167,17 +122,9 @@ fn a_change_of_another_parent_sets_the_rows_aside() {
     struct Skips;
     impl StateSink for Skips {
         fn changes(&mut self, cursor: Cursor, record: &Record) -> Option<StateChange> {
-            let parent = (cursor.0 > 1).then(|| StateRef {
-                version: cursor.0 - 2,
-                digest: record.digest(),
-            });
+            let parent = (cursor.0 > 1).then(|| StateRef { version: cursor.0 - 2, digest: record.digest() });
             let next = state_at(cursor, record);
-            Some(StateChange {
-                parent,
-                next,
-                receipt: record.digest(),
-                rows: Vec::new(),
-            })
+            Some(StateChange { parent, next, receipt: record.digest(), rows: Vec::new() })
         }
     }
     let folder = tempfile::tempdir().unwrap();
@@ -186,11 +133,7 @@ fn a_change_of_another_parent_sets_the_rows_aside() {
     fill(&log, epoch, 0, 20);
     let derived = log.derived().unwrap();
     assert!(!derived.wait_for(Cursor(20), Duration::from_secs(10)));
-    assert_eq!(
-        derived.status().phase,
-        Phase::Aside,
-        "the mismatch is in the log: rebuilding cannot mend it"
-    );
+    assert_eq!(derived.status().phase, Phase::Aside, "the mismatch is in the log: rebuilding cannot mend it");
     assert!(derived.status().set_aside_count > 0);
     answers_right(&log, epoch, 20);
 }
@@ -272,10 +215,7 @@ fn any_single_row_may_vanish() {
         follows(&log);
         answers_right(&log, log.epoch(), count);
         for index in 0..count {
-            let found = log
-                .find(RecordKind::Payload, &format!("r-{index}"), &Reader::SERVICE)
-                .unwrap()
-                .unwrap();
+            let found = log.find(RecordKind::Payload, &format!("r-{index}"), &Reader::SERVICE).unwrap().unwrap();
             assert_eq!(found.cursor.0, index as u64 + 1);
         }
         log.rebuild(&mut |_| {}).unwrap();
@@ -304,10 +244,7 @@ fn a_backup_while_running_restores_byte_for_byte() {
         assert_eq!(Digest::of(&bytes), file.digest);
         assert_eq!(bytes, std::fs::read(backup.join(&file.name)).unwrap());
     }
-    assert!(matches!(
-        closer_store::restore(&backup, &restored, &mut |_| {}),
-        Err(StoreError::NotEmpty(_))
-    ));
+    assert!(matches!(closer_store::restore(&backup, &restored, &mut |_| {}), Err(StoreError::NotEmpty(_))));
     let copy = open_with(&restored, None);
     let records = copy.verify(&mut |_| {}).unwrap().records;
     assert!((2000..=4000).contains(&records), "{records}");
@@ -326,10 +263,7 @@ fn a_backup_while_running_restores_byte_for_byte() {
             matches!(refused, Err(StoreError::Manifest(_) | StoreError::NewerVersion { .. })),
             "{name}: {refused:?}"
         );
-        assert!(
-            !target.exists() || std::fs::read_dir(&target).unwrap().next().is_none(),
-            "nothing is left behind"
-        );
+        assert!(!target.exists() || std::fs::read_dir(&target).unwrap().next().is_none(), "nothing is left behind");
         std::fs::write(&path, good).unwrap();
     }
     std::fs::write(backup.join("0000000099.log"), b"stranger").unwrap();

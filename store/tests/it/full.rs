@@ -30,11 +30,7 @@ fn fills_up(disk: &(impl Disk + Clone + 'static), settings: &Settings, give_spac
     let ordinary = until_full(&log, epoch, Lane::Ordinary);
     let urgent = until_full(&log, epoch, Lane::Reserved);
     assert!(ordinary > 10 && urgent > 10, "{ordinary} ordinary, {urgent} urgent");
-    assert_eq!(
-        until_full(&log, epoch, Lane::Ordinary),
-        0,
-        "the rest of the reserve is not for ordinary work"
-    );
+    assert_eq!(until_full(&log, epoch, Lane::Ordinary), 0, "the rest of the reserve is not for ordinary work");
     let records = log.verify(&mut |_| {}).unwrap().records;
     assert_eq!(records as usize, ordinary + urgent);
     drop(log);
@@ -42,11 +38,7 @@ fn fills_up(disk: &(impl Disk + Clone + 'static), settings: &Settings, give_spac
     let log = open(disk, settings.clone()).unwrap();
     let epoch = log.epoch();
     assert_eq!(log.verify(&mut |_| {}).unwrap().records, records);
-    assert_eq!(
-        until_full(&log, epoch, Lane::Ordinary),
-        0,
-        "a restart gives the reserve to nobody"
-    );
+    assert_eq!(until_full(&log, epoch, Lane::Ordinary), 0, "a restart gives the reserve to nobody");
     give_space();
     assert!(until_full(&log, epoch, Lane::Ordinary) > 10);
     assert!(until_full(&log, epoch, Lane::Reserved) > 10, "there is a reserve again");
@@ -70,10 +62,7 @@ fn on_a_small_file_system() {
     let ballast = folder.path().join("ballast");
     std::fs::write(&ballast, vec![0; 900 << 10]).unwrap();
     let disk = RealDisk::at(folder.path().join("log")).unwrap();
-    let settings = Settings {
-        segment_bytes: 256 << 10,
-        ..small()
-    };
+    let settings = Settings { segment_bytes: 256 << 10, ..small() };
     fills_up(&disk, &settings, || std::fs::remove_file(&ballast).unwrap());
 }
 
@@ -82,10 +71,8 @@ struct Mount<'a>(&'a Path);
 
 impl<'a> Mount<'a> {
     fn tmpfs(at: &'a Path, size: &str) -> Option<Self> {
-        let mounted = Command::new("mount")
-            .args(["-t", "tmpfs", "-o", &format!("size={size}"), "tmpfs"])
-            .arg(at)
-            .status();
+        let mounted =
+            Command::new("mount").args(["-t", "tmpfs", "-o", &format!("size={size}"), "tmpfs"]).arg(at).status();
         mounted.is_ok_and(|status| status.success()).then_some(Self(at))
     }
 }
@@ -93,9 +80,6 @@ impl<'a> Mount<'a> {
 impl Drop for Mount<'_> {
     fn drop(&mut self) {
         let unmounted = Command::new("umount").arg("-l").arg(self.0).status();
-        assert!(
-            unmounted.is_ok_and(|status| status.success()),
-            "the file system is unmounted"
-        );
+        assert!(unmounted.is_ok_and(|status| status.success()), "the file system is unmounted");
     }
 }

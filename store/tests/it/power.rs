@@ -59,11 +59,7 @@ impl Run {
         for index in 0..records {
             let record = claiming(record(&format!("r-{}", self.next + index), bytes));
             let stream = format!("s:{}", (self.next + index) % 5);
-            batch.push(if index == 0 {
-                linked(self.log(), record, &[&stream])
-            } else {
-                record
-            });
+            batch.push(if index == 0 { linked(self.log(), record, &[&stream]) } else { record });
         }
         let ids = batch.iter().map(|record| record.id.clone()).collect();
         match self.log().submit(self.epoch, append(batch)) {
@@ -78,9 +74,7 @@ impl Run {
 
     fn flush(&mut self) {
         self.log().flush().unwrap();
-        self.appends
-            .iter_mut()
-            .for_each(|(_, acknowledged)| *acknowledged = true);
+        self.appends.iter_mut().for_each(|(_, acknowledged)| *acknowledged = true);
     }
 
     /// After reopening: a prefix of the appends is there, whole, with everything acknowledged.
@@ -105,14 +99,9 @@ impl Run {
                 }
             }
         }
-        assert!(
-            left.is_empty(),
-            "half an append is visible, or one after a lost one: {left:?}"
-        );
+        assert!(left.is_empty(), "half an append is visible, or one after a lost one: {left:?}");
         self.appends.truncate(kept);
-        self.appends
-            .iter_mut()
-            .for_each(|(_, acknowledged)| *acknowledged = true);
+        self.appends.iter_mut().for_each(|(_, acknowledged)| *acknowledged = true);
         self.next = there.len();
         self.epoch = log.acquire().unwrap();
         self.log = Some(log);
@@ -163,9 +152,7 @@ fn a_torn_group_is_cut_off_wherever_it_tears() {
         let epoch = log.acquire().unwrap();
         fill(&log, epoch, 0, 3, 700);
         for index in 3..8 {
-            let _ = log
-                .submit(epoch, append(vec![claiming(record(&format!("r-{index}"), 1500))]))
-                .unwrap();
+            let _ = log.submit(epoch, append(vec![claiming(record(&format!("r-{index}"), 1500))])).unwrap();
         }
         disk.hold_syncs();
         let _ = log.flush();
@@ -186,12 +173,8 @@ fn after_a_failed_sync_nothing_is_accepted_until_reopened() {
     write(&log, epoch, linked(&log, record("kept", 100), &["s"]));
     let syncs = disk.sync_count();
     disk.fail_sync_after(0);
-    let first = log
-        .submit(epoch, append(vec![linked(&log, record("lost", 100), &["s"])]))
-        .unwrap();
-    let second = log
-        .submit(epoch, append(vec![linked(&log, record("lost too", 100), &["s"])]))
-        .unwrap();
+    let first = log.submit(epoch, append(vec![linked(&log, record("lost", 100), &["s"])])).unwrap();
+    let second = log.submit(epoch, append(vec![linked(&log, record("lost too", 100), &["s"])])).unwrap();
     assert!(matches!(log.flush(), Err(StoreError::Poisoned(_))));
     assert!(matches!(first.wait(), Err(StoreError::Poisoned(_))));
     assert!(matches!(second.wait(), Err(StoreError::Poisoned(_))));
@@ -230,11 +213,7 @@ fn an_unfinished_segment_is_forgotten() {
         disk.crash(&mut |_, index, _| index % 2 == 0);
         log.abandon();
         let log = open(&disk, small()).unwrap();
-        assert!(
-            log.durable().0 >= index,
-            "acknowledged up to {index}, there up to {}",
-            log.durable().0
-        );
+        assert!(log.durable().0 >= index, "acknowledged up to {index}, there up to {}", log.durable().0);
         log.verify(&mut |_| {}).unwrap();
     }
 }

@@ -28,16 +28,10 @@ fn checks_out(log: &Log) {
     assert_eq!(log.verify(&mut |_| {}).unwrap().records, 61);
     assert_eq!(log.head(&StreamId::new("all")).unwrap().unwrap().position.0, 60);
     let expected = record("r-7", 1200);
-    assert_eq!(
-        log.claim(&ClaimKey::new("payload:r-7")).unwrap(),
-        Some(expected.body_digest)
-    );
+    assert_eq!(log.claim(&ClaimKey::new("payload:r-7")).unwrap(), Some(expected.body_digest));
     let entry = log.record(Cursor(8), &Reader::SERVICE).unwrap();
     assert_eq!((entry.record.id, entry.record.body), (expected.id, expected.body));
-    assert_eq!(
-        log.record(Cursor(3), &Reader::SERVICE).unwrap().body,
-        BodyState::Removed
-    );
+    assert_eq!(log.record(Cursor(3), &Reader::SERVICE).unwrap().body, BodyState::Removed);
     let epoch = log.acquire().unwrap();
     crate::batch::write(log, epoch, claiming(linked(log, record("new", 100), &["all"])));
     assert_eq!(log.verify(&mut |_| {}).unwrap().records, 62);
@@ -61,11 +55,7 @@ fn what_is_written_today_is_the_newest_fixture_byte_for_byte() {
     let epoch = log.acquire().unwrap();
     for index in 0..60 {
         let record = claiming(record(&format!("r-{index}"), 1200));
-        crate::batch::write(
-            &log,
-            epoch,
-            linked(&log, record, &["all", &format!("thing:{}", index % 3)]),
-        );
+        crate::batch::write(&log, epoch, linked(&log, record, &["all", &format!("thing:{}", index % 3)]));
     }
     let removal = closer_store::Removal {
         cursor: Cursor(3),
@@ -85,16 +75,10 @@ fn what_is_written_today_is_the_newest_fixture_byte_for_byte() {
         }
     }
     let named = |folder: &Path| -> BTreeMap<_, _> {
-        contents(folder)
-            .into_iter()
-            .map(|(path, bytes)| (path.file_name().unwrap().to_owned(), bytes))
-            .collect()
+        contents(folder).into_iter().map(|(path, bytes)| (path.file_name().unwrap().to_owned(), bytes)).collect()
     };
     let (today, committed) = (named(&written), named(&fixtures().join(format!("v{FORMAT_VERSION}"))));
-    assert!(
-        today == committed,
-        "the format changed: a new format version and fixture are due"
-    );
+    assert!(today == committed, "the format changed: a new format version and fixture are due");
 }
 
 #[test]

@@ -79,15 +79,7 @@ pub(crate) fn scan(text: &str, module: &[String], is_test: bool) -> Result<Scan>
         anyhow!("line {}: not lexically Rust", at.line)
     })?;
     let mut scan = Scan::default();
-    walk(
-        tokens,
-        &Place {
-            module: module.to_vec(),
-            is_test,
-            body_of: None,
-        },
-        &mut scan,
-    );
+    walk(tokens, &Place { module: module.to_vec(), is_test, body_of: None }, &mut scan);
     Ok(scan)
 }
 
@@ -115,11 +107,7 @@ fn walk(tokens: TokenStream, place: &Place, scan: &mut Scan) {
                 };
                 let text = group.stream().to_string().replace(' ', "");
                 let is_test = place.is_test || is_test_only(&text);
-                scan.attributes.push(Word {
-                    text: text.clone(),
-                    line: line(token),
-                    is_test,
-                });
+                scan.attributes.push(Word { text: text.clone(), line: line(token), is_test });
                 if !inner {
                     attributes.push(text);
                 }
@@ -144,15 +132,7 @@ fn walk(tokens: TokenStream, place: &Place, scan: &mut Scan) {
             }
             TokenTree::Group(group) => {
                 let is_test = place.is_test || attributes.iter().any(|text| is_test_only(text));
-                walk(
-                    group.stream(),
-                    &Place {
-                        is_test,
-                        body_of: None,
-                        ..place.clone()
-                    },
-                    scan,
-                );
+                walk(group.stream(), &Place { is_test, body_of: None, ..place.clone() }, scan);
                 if group.delimiter() == Delimiter::Brace {
                     attributes.clear();
                 }
@@ -179,10 +159,7 @@ fn module(rest: &[TokenTree], attributes: &[String], place: &Place, scan: &mut S
             1
         }
         Some(TokenTree::Group(body)) if body.delimiter() == Delimiter::Brace => {
-            let mut inner = Place {
-                body_of: None,
-                ..place.clone()
-            };
+            let mut inner = Place { body_of: None, ..place.clone() };
             inner.module.push(name.to_string());
             walk(body.stream(), &inner, scan);
             2
@@ -205,14 +182,7 @@ fn function(rest: &[TokenTree], start: usize, attributes: &[String], place: &Pla
     let path = test_path(place, name);
     // Parameter and return types can hold paths too.
     let signature = rest.get(1..end).unwrap_or_default().iter().cloned().collect();
-    walk(
-        signature,
-        &Place {
-            body_of: None,
-            ..place.clone()
-        },
-        scan,
-    );
+    walk(signature, &Place { body_of: None, ..place.clone() }, scan);
     if let Some(TokenTree::Group(body)) = rest.get(end) {
         let is_test_function = attributes.iter().any(|text| is_test_attribute(text));
         scan.functions.push(Function {
@@ -243,22 +213,14 @@ fn call_or_path(name: &str, tokens: &[TokenTree], at: usize, place: &Place, scan
     if let (Some(TokenTree::Punct(bang)), Some(TokenTree::Group(arguments))) = (tokens.get(at + 1), tokens.get(at + 2))
         && bang.as_char() == '!'
     {
-        scan.macros.push(Word {
-            text: name.to_owned(),
-            line,
-            is_test: place.is_test,
-        });
+        scan.macros.push(Word { text: name.to_owned(), line, is_test: place.is_test });
         macro_call(name, arguments, line, is_first_statement(tokens, at), place, scan);
         return 1; // the group is walked by the caller: branches hide in arguments
     }
     let (paths, used) = paths(name, tokens, at);
     // A single word is no path: keywords and local names come through here too.
     let paths = paths.into_iter().filter(|path| path.contains("::"));
-    scan.paths.extend(paths.map(|text| Word {
-        text,
-        line,
-        is_test: place.is_test,
-    }));
+    scan.paths.extend(paths.map(|text| Word { text, line, is_test: place.is_test }));
     used
 }
 
@@ -267,17 +229,11 @@ fn macro_call(name: &str, arguments: &Group, line: usize, is_first: bool, place:
     match name {
         "branch" => {
             if let Some(mark) = arguments.first().and_then(string) {
-                scan.marks.push(Mark {
-                    name: mark,
-                    line,
-                    is_test: place.is_test,
-                });
+                scan.marks.push(Mark { name: mark, line, is_test: place.is_test });
             }
         }
         "shows" => {
-            let by = arguments
-                .iter()
-                .position(|token| matches!(token, TokenTree::Ident(word) if word == "by"));
+            let by = arguments.iter().position(|token| matches!(token, TokenTree::Ident(word) if word == "by"));
             let (rows, marks) = arguments.split_at(by.unwrap_or(arguments.len()));
             scan.shows.push(Shows {
                 rows: rows.iter().filter_map(string).collect(),
@@ -287,9 +243,7 @@ fn macro_call(name: &str, arguments: &Group, line: usize, is_first: bool, place:
             });
         }
         "field_rows" => field_rows(&arguments, place, scan),
-        "include" => scan
-            .includes
-            .extend(arguments.first().and_then(string).map(PathBuf::from)),
+        "include" => scan.includes.extend(arguments.first().and_then(string).map(PathBuf::from)),
         _ => {}
     }
 }

@@ -60,10 +60,7 @@ fn function_length_runs_from_signature_to_closing_brace() {
 #[test]
 fn use_groups_are_spelled_out_and_test_code_is_told_apart() {
     let scan = scanned("use std::{fs, io::{self, Read}}; #[cfg(test)] mod tests { use std::env; }");
-    assert_eq!(
-        words(&scan.paths),
-        ["std::fs", "std::io::self", "std::io::Read", "std::env"]
-    );
+    assert_eq!(words(&scan.paths), ["std::fs", "std::io::self", "std::io::Read", "std::env"]);
     let in_tests: Vec<bool> = scan.paths.iter().map(|path| path.is_test).collect();
     assert_eq!(in_tests, [false, false, false, true]);
 }
@@ -71,23 +68,12 @@ fn use_groups_are_spelled_out_and_test_code_is_told_apart() {
 #[test]
 fn module_declarations_carry_their_path_and_whether_they_are_tests() {
     let scan = scanned("mod a; #[cfg(test)] #[path = \"b_tests.rs\"] mod b; mod inline { mod c; }");
-    let shown: Vec<_> = scan
-        .modules
-        .iter()
-        .map(|m| (m.name.as_str(), m.parents.join("::"), m.is_test))
-        .collect();
+    let shown: Vec<_> = scan.modules.iter().map(|m| (m.name.as_str(), m.parents.join("::"), m.is_test)).collect();
     assert_eq!(
         shown,
-        [
-            ("a", "stage".to_owned(), false),
-            ("b", "stage".to_owned(), true),
-            ("c", "stage::inline".to_owned(), false)
-        ]
+        [("a", "stage".to_owned(), false), ("b", "stage".to_owned(), true), ("c", "stage::inline".to_owned(), false)]
     );
-    assert_eq!(
-        scan.modules.get(1).and_then(|m| m.path.clone()),
-        Some(PathBuf::from("b_tests.rs"))
-    );
+    assert_eq!(scan.modules.get(1).and_then(|m| m.path.clone()), Some(PathBuf::from("b_tests.rs")));
 }
 
 #[test]
@@ -99,15 +85,7 @@ fn text_that_is_not_rust_is_an_error() {
 fn an_attribute_covers_its_own_item_only() {
     let scan = scanned("#[cfg(test)] mod tests { fn a() {} } fn b() {} #[test] fn c() {} fn d() {}");
     let shown: Vec<_> = scan.functions.iter().map(|f| (f.path.as_str(), f.is_test)).collect();
-    assert_eq!(
-        shown,
-        [
-            ("stage::tests::a", true),
-            ("stage::b", false),
-            ("stage::c", true),
-            ("stage::d", false)
-        ]
-    );
+    assert_eq!(shown, [("stage::tests::a", true), ("stage::b", false), ("stage::c", true), ("stage::d", false)]);
 }
 
 #[test]
@@ -117,16 +95,6 @@ fn a_table_of_field_rows_is_one_test_a_line() {
            field_rows! { c1_id "CP-C1-F02" Envelope "payload_id", c1_to "CP-C1-F03" Envelope "to" nullable, }
            fn other() { field_rows!(@takes nullable) }"#,
     );
-    let shown: Vec<_> = scan
-        .shows
-        .iter()
-        .map(|s| (s.test.as_deref().expect("a test"), s.rows.concat()))
-        .collect();
-    assert_eq!(
-        shown,
-        [
-            ("stage::c1_id", "CP-C1-F02".to_owned()),
-            ("stage::c1_to", "CP-C1-F03".to_owned())
-        ]
-    );
+    let shown: Vec<_> = scan.shows.iter().map(|s| (s.test.as_deref().expect("a test"), s.rows.concat())).collect();
+    assert_eq!(shown, [("stage::c1_id", "CP-C1-F02".to_owned()), ("stage::c1_to", "CP-C1-F03".to_owned())]);
 }

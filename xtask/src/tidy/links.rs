@@ -40,10 +40,7 @@ fn list(folder: &Path, is_deep: bool, pages: &mut Vec<PathBuf>) -> Result<()> {
 
 /// The files that links name: `](target)` without scheme and without the fragment.
 fn targets(text: &str) -> impl Iterator<Item = &str> {
-    let links = text
-        .split("](")
-        .skip(1)
-        .filter_map(|rest| rest.split_once(')').map(|(target, _)| target));
+    let links = text.split("](").skip(1).filter_map(|rest| rest.split_once(')').map(|(target, _)| target));
     let files = links.map(|target| target.split('#').next().unwrap_or_default());
     files.filter(|target| !target.is_empty() && !target.contains(':') && !target.contains(' '))
 }
@@ -66,10 +63,7 @@ mod tests {
         std::fs::write(folder.path().join("docs/adr/a.md"), "[up](../../README.md) [z](b.md)").expect("written");
         assert_eq!(
             check(folder.path()).expect("read"),
-            [
-                "README.md: link to `docs/gone.md` leads nowhere",
-                "docs/adr/a.md: link to `b.md` leads nowhere"
-            ]
+            ["README.md: link to `docs/gone.md` leads nowhere", "docs/adr/a.md: link to `b.md` leads nowhere"]
         );
     }
 }

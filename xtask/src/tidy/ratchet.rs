@@ -32,10 +32,8 @@ pub(crate) fn check(root: &Path, sources: &Sources) -> Result<Vec<String>> {
 /// When the ratchet file cannot be read or written.
 pub(crate) fn lower(root: &Path, sources: &Sources) -> Result<()> {
     let (today, allowed) = (long_functions(sources), read(root)?);
-    let lowered: BTreeMap<&String, usize> = allowed
-        .iter()
-        .filter_map(|(function, lines)| Some((function, (*lines).min(*today.get(function)?))))
-        .collect();
+    let lowered: BTreeMap<&String, usize> =
+        allowed.iter().filter_map(|(function, lines)| Some((function, (*lines).min(*today.get(function)?)))).collect();
     let text = format!("{PREFACE}{}", toml::to_string(&lowered)?);
     std::fs::write(root.join(FILE), text).with_context(|| format!("cannot write {FILE}"))
 }
@@ -50,14 +48,9 @@ fn long_functions(sources: &Sources) -> BTreeMap<String, usize> {
     let is_long = |function: &&Function| !function.is_test && function.line_count > FUNCTION_LINES_MAX;
     let of_file = |file: &'_ SourceFile| {
         let long = file.scan.functions.iter().filter(is_long);
-        long.map(|function| (format!("{} {}", file.path, function.path), function.line_count))
-            .collect::<Vec<_>>()
+        long.map(|function| (format!("{} {}", file.path, function.path), function.line_count)).collect::<Vec<_>>()
     };
-    sources
-        .unique()
-        .filter(|file| !file.is_test)
-        .flat_map(of_file)
-        .collect()
+    sources.unique().filter(|file| !file.is_test).flat_map(of_file).collect()
 }
 
 fn judge(today: &BTreeMap<String, usize>, allowed: &BTreeMap<String, usize>) -> Vec<String> {
@@ -70,9 +63,7 @@ fn judge(today: &BTreeMap<String, usize>, allowed: &BTreeMap<String, usize>) -> 
         }
     }
     for function in allowed.keys().filter(|function| !today.contains_key(*function)) {
-        errors.push(format!(
-            "{function}: is short or gone; run `cargo xtask fix` to drop it from {FILE}"
-        ));
+        errors.push(format!("{function}: is short or gone; run `cargo xtask fix` to drop it from {FILE}"));
     }
     errors
 }
@@ -82,10 +73,7 @@ mod tests {
     use super::*;
 
     fn lengths(lengths: &[(&str, usize)]) -> BTreeMap<String, usize> {
-        lengths
-            .iter()
-            .map(|(function, lines)| ((*function).to_owned(), *lines))
-            .collect()
+        lengths.iter().map(|(function, lines)| ((*function).to_owned(), *lines)).collect()
     }
 
     #[test]
@@ -96,11 +84,7 @@ mod tests {
         assert_eq!(found.len(), 3, "{found:?}");
         assert!(found.iter().any(|error| error == "a.rs g: 71 lines, more than 70"));
         assert!(found.iter().any(|error| error == "a.rs h: grew from 89 to 90 lines"));
-        assert!(
-            found
-                .iter()
-                .any(|error| error.starts_with("a.rs gone: is short or gone"))
-        );
+        assert!(found.iter().any(|error| error.starts_with("a.rs gone: is short or gone")));
     }
 
     #[test]
@@ -112,19 +96,12 @@ mod tests {
         let file = SourceFile {
             path: "a.rs".into(),
             package: "p".into(),
-            target: crate::cargo::Target {
-                name: "p".into(),
-                kind: vec!["lib".into()],
-                src_path: "a.rs".into(),
-            },
+            target: crate::cargo::Target { name: "p".into(), kind: vec!["lib".into()], src_path: "a.rs".into() },
             is_test: false,
             line_count: 81,
             scan: crate::source::scan(&text, &[], false).expect("lexes"),
         };
-        let sources = Sources {
-            files: vec![file],
-            dead: Vec::new(),
-        };
+        let sources = Sources { files: vec![file], dead: Vec::new() };
         lower(folder.path(), &sources).expect("lowered");
         assert_eq!(read(folder.path()).expect("read"), lengths(&[("a.rs f", 80)]));
         assert_eq!(check(folder.path(), &sources).expect("checked"), Vec::<String>::new());

@@ -26,22 +26,12 @@ pub(crate) fn check(root: &Path) -> Result<Vec<String>> {
         };
         let page = std::fs::read_to_string(&path).with_context(|| format!("cannot read {}", path.display()))?;
         if !page.starts_with("# ") || !page.contains(&slug) {
-            errors.push(format!(
-                "{PAGES}/{slug}.md: begins with no heading or never names its code"
-            ));
+            errors.push(format!("{PAGES}/{slug}.md: begins with no heading or never names its code"));
         }
         pages.insert(slug);
     }
-    errors.extend(
-        slugs
-            .difference(&pages)
-            .map(|slug| format!("refusal `{slug}` has no page {PAGES}/{slug}.md")),
-    );
-    errors.extend(
-        pages
-            .difference(&slugs)
-            .map(|page| format!("{PAGES}/{page}.md: no refusal has this slug")),
-    );
+    errors.extend(slugs.difference(&pages).map(|slug| format!("refusal `{slug}` has no page {PAGES}/{slug}.md")));
+    errors.extend(pages.difference(&slugs).map(|page| format!("{PAGES}/{page}.md: no refusal has this slug")));
     Ok(errors)
 }
 
@@ -55,18 +45,12 @@ fn slugs(text: &str) -> Result<BTreeSet<String>> {
         }
         _ => None,
     });
-    let Some(table) = table else {
-        bail!("there is no `codes!` table")
-    };
+    let Some(table) = table else { bail!("there is no `codes!` table") };
     let row: Vec<TokenTree> = table.into_iter().collect();
     let slugs: BTreeSet<String> = row
         .windows(3)
         .filter_map(|window| match window {
-            [
-                TokenTree::Literal(number),
-                TokenTree::Ident(_),
-                TokenTree::Literal(slug),
-            ] => {
+            [TokenTree::Literal(number), TokenTree::Ident(_), TokenTree::Literal(slug)] => {
                 number.to_string().parse::<u16>().ok()?;
                 Some(slug.to_string().trim_matches('"').to_owned())
             }
@@ -101,10 +85,7 @@ mod tests {
 
     #[test]
     fn each_code_has_its_page_and_each_page_its_code() {
-        assert_eq!(
-            check(tree(&["duplicate", "stale_parent"]).path()).expect("read"),
-            Vec::<String>::new()
-        );
+        assert_eq!(check(tree(&["duplicate", "stale_parent"]).path()).expect("read"), Vec::<String>::new());
         let found = check(tree(&["duplicate", "unheard_of"]).path()).expect("read");
         assert_eq!(
             found,

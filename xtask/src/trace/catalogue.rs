@@ -13,9 +13,8 @@ const CATALOGUES: [(&str, &str, bool); 4] = [
 ];
 
 /// Sections whose rows are due in the current build; every field row of C1 to C14 is due besides.
-const DUE_SECTIONS: [&str; 12] = [
-    "CP-4.2", "CP-5", "CP-6.1", "CP-6.2", "CP-6.4", "CP-C1", "CP-C7", "CP-C9", "CP-C10", "CP-C15", "CP-B", "CP-INV",
-];
+const DUE_SECTIONS: [&str; 12] =
+    ["CP-4.2", "CP-5", "CP-6.1", "CP-6.2", "CP-6.4", "CP-C1", "CP-C7", "CP-C9", "CP-C10", "CP-C15", "CP-B", "CP-INV"];
 
 /// Invariants of section 5 that belong to a later build.
 const NOT_DUE: [&str; 3] = ["CP-INV-05", "CP-INV-09", "CP-INV-10"];
@@ -93,11 +92,7 @@ pub(crate) fn read(root: &Path) -> Result<Vec<Catalogue>> {
             if let Some([id, _]) = ids.array_windows().find(|[a, b]| a == b) {
                 bail!("docs/requirements/{file} holds row {id} twice");
             }
-            Ok(Catalogue {
-                file,
-                is_built_now,
-                rows,
-            })
+            Ok(Catalogue { file, is_built_now, rows })
         })
         .collect()
 }
@@ -163,10 +158,7 @@ Text about CP-4.2-09.
     #[test]
     fn rows_are_read_from_tables_only_with_section_and_kind() {
         let rows = parse(SAMPLE, "CP");
-        let shown: Vec<_> = rows
-            .iter()
-            .map(|row| (row.id.as_str(), row.kind, row.is_due()))
-            .collect();
+        let shown: Vec<_> = rows.iter().map(|row| (row.id.as_str(), row.kind, row.is_due())).collect();
         assert_eq!(
             shown,
             [

@@ -26,11 +26,7 @@ pub(crate) struct Evidence {
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum Runner {
     /// A test function of the target whose root file is `target`.
-    Test {
-        package: String,
-        target: PathBuf,
-        path: String,
-    },
+    Test { package: String, target: PathBuf, path: String },
     /// A scenario, by its path below the catalogue without `.toml`.
     Scenario { name: String },
 }
@@ -89,12 +85,7 @@ pub(crate) fn of_scenarios(root: &Path) -> Result<Vec<Evidence>> {
         let head: Head = toml::from_str(&text).with_context(|| format!("cannot read {place}"))?;
         if !head.rows.is_empty() {
             let runner = Some(Runner::Scenario { name });
-            found.push(Evidence {
-                rows: head.rows,
-                marks: head.mark.into_iter().collect(),
-                place,
-                runner,
-            });
+            found.push(Evidence { rows: head.rows, marks: head.mark.into_iter().collect(), place, runner });
         }
     }
     Ok(found)

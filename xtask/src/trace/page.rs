@@ -32,12 +32,7 @@ pub(crate) fn render(trace: &Trace, proved: &BTreeSet<(String, String)>) -> Stri
             page.push_str("| row | mark | no branch carries it | shown by | proved |\n|---|---|---|---|---|\n");
         }
         for row in &shown {
-            table_row(
-                &mut page,
-                row,
-                by_row.get(row.id.as_str()).map_or(&[], Vec::as_slice),
-                proved,
-            );
+            table_row(&mut page, row, by_row.get(row.id.as_str()).map_or(&[], Vec::as_slice), proved);
         }
         if !later.is_empty() {
             let gap = if shown.is_empty() { "" } else { "\n" };
@@ -53,13 +48,8 @@ pub(crate) fn render(trace: &Trace, proved: &BTreeSet<(String, String)>) -> Stri
 
 /// The ids of all rows a page shows in its tables.
 pub(crate) fn shown(page: &str) -> BTreeSet<String> {
-    let rows = page
-        .lines()
-        .filter_map(|line| line.strip_prefix("| "))
-        .filter_map(|line| line.split(" |").next());
-    rows.filter(|id| id.contains('-') && id.ends_with(|last: char| last.is_ascii_digit()))
-        .map(str::to_owned)
-        .collect()
+    let rows = page.lines().filter_map(|line| line.strip_prefix("| ")).filter_map(|line| line.split(" |").next());
+    rows.filter(|id| id.contains('-') && id.ends_with(|last: char| last.is_ascii_digit())).map(str::to_owned).collect()
 }
 
 fn counts(
@@ -91,10 +81,7 @@ fn counts(
 }
 
 fn missing(page: &mut String, trace: &Trace, by_row: &BTreeMap<&str, Vec<&Evidence>>) {
-    let due: Vec<&Row> = trace
-        .rows()
-        .filter(|row| row.is_due() && !by_row.contains_key(row.id.as_str()))
-        .collect();
+    let due: Vec<&Row> = trace.rows().filter(|row| row.is_due() && !by_row.contains_key(row.id.as_str())).collect();
     let text = if due.is_empty() { "none".to_owned() } else { ids(&due) };
     let _ = writeln!(page, "\nDue and not shown yet ({}): {text}", due.len());
 }
@@ -106,11 +93,8 @@ fn table_row(page: &mut String, row: &Row, evidence: &[&Evidence], proved: &BTre
         (true, Kind::Behaviour) => "shown without a branch",
         (true, kind) => kind.as_str(),
     };
-    let shown: BTreeSet<String> = evidence
-        .iter()
-        .filter_map(|evidence| evidence.runner.as_ref())
-        .map(super::evidence::Runner::shown)
-        .collect();
+    let shown: BTreeSet<String> =
+        evidence.iter().filter_map(|evidence| evidence.runner.as_ref()).map(super::evidence::Runner::shown).collect();
     let _ = writeln!(
         page,
         "| {} | {} | {unmarked} | {} | {} |",
@@ -123,21 +107,13 @@ fn table_row(page: &mut String, row: &Row, evidence: &[&Evidence], proved: &BTre
 
 fn later_system(page: &mut String, catalogue: &Catalogue, by_row: &BTreeMap<&str, Vec<&Evidence>>) {
     let (file, rows) = (catalogue.file, catalogue.rows.len());
-    let shown = catalogue
-        .rows
-        .iter()
-        .filter(|row| by_row.contains_key(row.id.as_str()))
-        .count();
+    let shown = catalogue.rows.iter().filter(|row| by_row.contains_key(row.id.as_str())).count();
     let _ = writeln!(page, "- [{file}](requirements/{file}): {rows} rows, {shown} shown.");
 }
 
 /// All marks that carry a row.
 fn marks<'a>(evidence: &[&'a Evidence]) -> BTreeSet<&'a str> {
-    evidence
-        .iter()
-        .flat_map(|evidence| &evidence.marks)
-        .map(String::as_str)
-        .collect()
+    evidence.iter().flat_map(|evidence| &evidence.marks).map(String::as_str).collect()
 }
 
 /// A row is proved when each of its marks is.
@@ -167,13 +143,11 @@ fn ids(rows: &[&Row]) -> String {
             _ => runs.push((&row.id, &row.id)),
         }
     }
-    join(runs.into_iter().map(|(first, last)| {
-        if first == last {
-            first.to_owned()
-        } else {
-            format!("{first} to {last}")
-        }
-    }))
+    join(runs.into_iter().map(
+        |(first, last)| {
+            if first == last { first.to_owned() } else { format!("{first} to {last}") }
+        },
+    ))
 }
 
 /// Whether `next` has the number after `last` in the same group.

@@ -47,11 +47,7 @@ enum Verdict {
 pub(crate) fn run(root: &Path, trace: &Trace, chosen: &Chosen) -> Result<()> {
     build::refused_in_release(root)?;
     let claims = choose(claims(trace), chosen, &commit(root))?;
-    let rows = claims
-        .iter()
-        .map(|claim| claim.row.as_str())
-        .collect::<BTreeSet<_>>()
-        .len();
+    let rows = claims.iter().map(|claim| claim.row.as_str()).collect::<BTreeSet<_>>().len();
     if claims.is_empty() {
         bail!("prove: no row has a mark");
     }
@@ -62,15 +58,9 @@ pub(crate) fn run(root: &Path, trace: &Trace, chosen: &Chosen) -> Result<()> {
         std::fs::write(&page, render(&claims, &verdicts)).with_context(|| format!("cannot write {PAGE}"))?;
     }
     if failed > 0 {
-        bail!(
-            "prove: {failed} of {} claims in {rows} rows are not proved",
-            claims.len()
-        );
+        bail!("prove: {failed} of {} claims in {rows} rows are not proved", claims.len());
     }
-    println!(
-        "prove: {rows} rows, {} claims, all proved; optimized builds refuse the feature",
-        claims.len()
-    );
+    println!("prove: {rows} rows, {} claims, all proved; optimized builds refuse the feature", claims.len());
     Ok(())
 }
 
@@ -80,17 +70,11 @@ fn claims(trace: &Trace) -> Vec<Claim> {
     for evidence in &trace.evidence {
         for row in &evidence.rows {
             for mark in &evidence.marks {
-                claims
-                    .entry(pair(row, mark))
-                    .or_default()
-                    .extend(evidence.runner.clone());
+                claims.entry(pair(row, mark)).or_default().extend(evidence.runner.clone());
             }
         }
     }
-    claims
-        .into_iter()
-        .map(|((row, mark), runners)| Claim { row, mark, runners })
-        .collect()
+    claims.into_iter().map(|((row, mark), runners)| Claim { row, mark, runners }).collect()
 }
 
 /// Keeps the claims of the chosen rows.
@@ -114,9 +98,7 @@ fn choose(claims: Vec<Claim>, chosen: &Chosen, commit: &str) -> Result<Vec<Claim
 /// Orders rows differently for each commit, and the same for everybody: FNV-1a over both.
 fn rank(commit: &str, row: &str) -> u64 {
     let bytes = commit.bytes().chain([b' ']).chain(row.bytes());
-    bytes.fold(0xcbf2_9ce4_8422_2325, |hash, byte| {
-        (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3)
-    })
+    bytes.fold(0xcbf2_9ce4_8422_2325, |hash, byte| (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3))
 }
 
 fn commit(root: &Path) -> String {
@@ -142,9 +124,7 @@ fn judge_all(claims: &[Claim], executables: &Executables) -> Result<Vec<Verdict>
     let threads = std::thread::available_parallelism().map_or(1, usize::from);
     std::thread::scope(|scope| {
         let handles: Vec<_> = (0..threads).map(|_| scope.spawn(worker)).collect();
-        handles
-            .into_iter()
-            .try_for_each(|handle| handle.join().unwrap_or_else(|_| bail!("a proof thread panicked")))
+        handles.into_iter().try_for_each(|handle| handle.join().unwrap_or_else(|_| bail!("a proof thread panicked")))
     })?;
     let verdicts = verdicts.into_inner().unwrap_or_default();
     if verdicts.len() != claims.len() {
@@ -167,19 +147,13 @@ fn judge(claim: &Claim, executables: &Executables, plain: &Mutex<BTreeMap<Runner
         match outcome {
             Outcome::Green => {}
             Outcome::Red => {
-                return Ok(Verdict::Failed {
-                    why: format!("{} is red as it is", runner.shown()),
-                });
+                return Ok(Verdict::Failed { why: format!("{} is red as it is", runner.shown()) });
             }
             Outcome::Hung => {
-                return Ok(Verdict::Failed {
-                    why: format!("{} hangs as it is", runner.shown()),
-                });
+                return Ok(Verdict::Failed { why: format!("{} hangs as it is", runner.shown()) });
             }
             Outcome::NotFound => {
-                return Ok(Verdict::Failed {
-                    why: format!("{} cannot be run", runner.shown()),
-                });
+                return Ok(Verdict::Failed { why: format!("{} cannot be run", runner.shown()) });
             }
         }
     }
@@ -187,22 +161,14 @@ fn judge(claim: &Claim, executables: &Executables, plain: &Mutex<BTreeMap<Runner
         match executables.run(runner, Some(&claim.mark))? {
             Outcome::Green | Outcome::NotFound => {}
             Outcome::Red => {
-                return Ok(Verdict::Proved {
-                    by: runner.clone(),
-                    hung: false,
-                });
+                return Ok(Verdict::Proved { by: runner.clone(), hung: false });
             }
             Outcome::Hung => {
-                return Ok(Verdict::Proved {
-                    by: runner.clone(),
-                    hung: true,
-                });
+                return Ok(Verdict::Proved { by: runner.clone(), hung: true });
             }
         }
     }
-    Ok(Verdict::Failed {
-        why: "every test stays green when the branch is inverted".to_owned(),
-    })
+    Ok(Verdict::Failed { why: "every test stays green when the branch is inverted".to_owned() })
 }
 
 /// Prints failures and hangs; returns how many claims failed.
@@ -212,22 +178,12 @@ fn print(claims: &[Claim], verdicts: &[Verdict]) -> usize {
         match verdict {
             Verdict::Proved { hung: false, .. } => {}
             Verdict::Proved { by, hung: true } => {
-                println!(
-                    "prove: {} `{}`: {} hangs, counted as red",
-                    claim.row,
-                    claim.mark,
-                    by.shown()
-                );
+                println!("prove: {} `{}`: {} hangs, counted as red", claim.row, claim.mark, by.shown());
             }
             Verdict::Failed { why } => {
                 failed += 1;
                 let tests: Vec<String> = claim.runners.iter().map(Runner::shown).collect();
-                println!(
-                    "prove: {} `{}` NOT PROVED: {why} ({})",
-                    claim.row,
-                    claim.mark,
-                    tests.join(", ")
-                );
+                println!("prove: {} `{}` NOT PROVED: {why} ({})", claim.row, claim.mark, tests.join(", "));
             }
         }
     }

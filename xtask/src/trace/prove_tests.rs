@@ -4,19 +4,11 @@ use super::*;
 use crate::source;
 
 fn claim(row: &str, mark: &str) -> Claim {
-    Claim {
-        row: row.into(),
-        mark: mark.into(),
-        runners: [Runner::Scenario { name: "case".into() }].into(),
-    }
+    Claim { row: row.into(), mark: mark.into(), runners: [Runner::Scenario { name: "case".into() }].into() }
 }
 
 fn chosen(rows: &[&str], sample: Option<usize>) -> Chosen {
-    Chosen {
-        rows: rows.iter().map(|row| (*row).to_owned()).collect(),
-        sample,
-        all: false,
-    }
+    Chosen { rows: rows.iter().map(|row| (*row).to_owned()).collect(), sample, all: false }
 }
 
 fn rows(claims: &[Claim]) -> Vec<&str> {
@@ -37,10 +29,7 @@ fn a_sample_depends_on_the_commit_and_on_nothing_else() {
 #[test]
 fn named_rows_are_taken_whole_and_an_unshown_one_is_an_error() {
     let all = || vec![claim("CP-1-01", "a"), claim("CP-1-01", "b"), claim("CP-1-02", "a")];
-    assert_eq!(
-        rows(&choose(all(), &chosen(&["CP-1-01"], None), "c").expect("rows")),
-        ["CP-1-01", "CP-1-01"]
-    );
+    assert_eq!(rows(&choose(all(), &chosen(&["CP-1-01"], None), "c").expect("rows")), ["CP-1-01", "CP-1-01"]);
     assert!(choose(all(), &chosen(&["CP-1-03"], None), "c").is_err());
 }
 
@@ -48,13 +37,8 @@ fn named_rows_are_taken_whole_and_an_unshown_one_is_an_error() {
 fn only_red_verdicts_are_read_back_as_proved() {
     let claims = [claim("CP-1-01", "a"), claim("CP-1-02", "b")];
     let verdicts = [
-        Verdict::Proved {
-            by: Runner::Scenario { name: "case".into() },
-            hung: true,
-        },
-        Verdict::Failed {
-            why: "every test stays green when the branch is inverted".into(),
-        },
+        Verdict::Proved { by: Runner::Scenario { name: "case".into() }, hung: true },
+        Verdict::Failed { why: "every test stays green when the branch is inverted".into() },
     ];
     assert_eq!(read_page(&render(&claims, &verdicts)), [pair("CP-1-01", "a")].into());
 }
@@ -72,28 +56,18 @@ fn small_workspace() -> tempfile::TempDir {
         }),
         ("src/lib.rs", GUARD.to_owned()),
         ("tests/it.rs", OUTSIDE.to_owned()),
-        (
-            "contracts/Cargo.toml",
-            format!("{}[features]\nprove = []\n", package("closer-contracts")),
-        ),
+        ("contracts/Cargo.toml", format!("{}[features]\nprove = []\n", package("closer-contracts"))),
         ("contracts/src/lib.rs", "pub mod mark;\n".to_owned()),
         ("contracts/src/mark.rs", {
             let real = crate::workspace_root().join("contracts/src/mark.rs");
             std::fs::read_to_string(real).expect("marks")
         }),
         ("scenarios/Cargo.toml", {
-            format!(
-                "{}{}closer = {{ path = \"..\" }}\n",
-                package("closer-scenarios"),
-                uses("../contracts")
-            )
+            format!("{}{}closer = {{ path = \"..\" }}\n", package("closer-scenarios"), uses("../contracts"))
         }),
         ("scenarios/src/lib.rs", String::new()),
         ("scenarios/tests/catalog.rs", CATALOG.to_owned()),
-        (
-            "scenarios/catalog/late.toml",
-            "rows = [\"CP-1-04\"]\nmark = \"guard.is_late\"\n".to_owned(),
-        ),
+        ("scenarios/catalog/late.toml", "rows = [\"CP-1-04\"]\nmark = \"guard.is_late\"\n".to_owned()),
     ];
     let requirements = [
         ("closer.md", "| CP-1-01 | a | b |\n"),
@@ -102,10 +76,7 @@ fn small_workspace() -> tempfile::TempDir {
         ("peer.md", "| PE-001 | a |\n"),
     ];
     let requirements = requirements.map(|(name, text)| (format!("docs/requirements/{name}"), text.to_owned()));
-    let files = files
-        .into_iter()
-        .map(|(name, text)| (name.to_owned(), text))
-        .chain(requirements);
+    let files = files.into_iter().map(|(name, text)| (name.to_owned(), text)).chain(requirements);
     for (name, text) in files {
         let path: PathBuf = folder.path().join(name);
         std::fs::create_dir_all(path.parent().expect("parent")).expect("folder");
@@ -142,11 +113,8 @@ fn a_test_that_stays_green_under_inversion_proves_nothing() {
     let trace = Trace::read(folder.path(), &source::load(folder.path()).expect("sources")).expect("trace");
     let claims = claims(&trace);
     let verdicts = judge_all(&claims, &build::executables(folder.path()).expect("build")).expect("verdicts");
-    let table: Vec<String> = render(&claims, &verdicts)
-        .lines()
-        .filter(|line| line.starts_with("| CP"))
-        .map(str::to_owned)
-        .collect();
+    let table: Vec<String> =
+        render(&claims, &verdicts).lines().filter(|line| line.starts_with("| CP")).map(str::to_owned).collect();
     assert_eq!(
         table,
         [

@@ -28,18 +28,11 @@ pub(crate) fn scope() -> Scope {
 
 /// The service that an obligation is about.
 pub(crate) fn target(service: &str) -> Target {
-    Target {
-        r#type: "plan".into(),
-        account: "account-1".into(),
-        address: service.into(),
-    }
+    Target { r#type: "plan".into(), account: "account-1".into(), address: service.into() }
 }
 
 fn version(id: &str) -> VersionedRef {
-    VersionedRef {
-        id: id.into(),
-        version: 1,
-    }
+    VersionedRef { id: id.into(), version: 1 }
 }
 
 pub(crate) fn operation(settle_time_ms: u64) -> OperationEntry {
@@ -51,11 +44,7 @@ pub(crate) fn operation(settle_time_ms: u64) -> OperationEntry {
         text: "Changes the plan of a service.".into(),
         capability: "plan.change".into(),
         effect_class: EffectClass::ExternalReversible,
-        parameters: vec![ParameterRule {
-            name: "plan".into(),
-            r#type: ParameterType::Text,
-            optional: false,
-        }],
+        parameters: vec![ParameterRule { name: "plan".into(), r#type: ParameterType::Text, optional: false }],
         identifying_parameters: vec!["plan".into()],
         target_type: "plan".into(),
         readback_method: version("plan.read"),
@@ -101,10 +90,7 @@ fn identity(id: &str, kind: IdentityKind, roles: &[ProducerRole], capabilities: 
 pub(crate) fn issuer() -> AuthenticatedIssuer {
     AuthenticatedIssuer {
         identity: "user".into(),
-        auth_ref: ArtifactRef {
-            id: "auth-founding".into(),
-            digest: Digest::of(b"founding"),
-        },
+        auth_ref: ArtifactRef { id: "auth-founding".into(), digest: Digest::of(b"founding") },
     }
 }
 
@@ -114,11 +100,7 @@ pub(crate) fn grant() -> Item {
         grant_id: "grant-1".into(),
         authenticated_issuer: issuer(),
         allowed_operations: vec!["plan.change".into()],
-        targets: vec![TargetPattern {
-            r#type: "plan".into(),
-            account: "account-1".into(),
-            address: "*".into(),
-        }],
+        targets: vec![TargetPattern { r#type: "plan".into(), account: "account-1".into(), address: "*".into() }],
         parameter_bounds: vec![ParameterBound {
             operation: "plan.change".into(),
             parameter: "plan".into(),
@@ -129,10 +111,7 @@ pub(crate) fn grant() -> Item {
         resource_bounds: Amounts::default(),
         expiry: far(),
         delegability: Delegability::None,
-        revocation: Revocation {
-            may_revoke: vec!["user".into()],
-            revoked_by: None,
-        },
+        revocation: Revocation { may_revoke: vec!["user".into()], revoked_by: None },
     })
 }
 
@@ -140,18 +119,12 @@ fn declaration() -> Declaration {
     Declaration {
         declaration_id: "declaration-1".into(),
         authenticated_issuer: issuer(),
-        goal: DeclaredGoal {
-            goal_id: "goal-1".into(),
-            text: "Cheaper plans.".into(),
-        },
+        goal: DeclaredGoal { goal_id: "goal-1".into(), text: "Cheaper plans.".into() },
         scope: scope(),
         constraints: Vec::new(),
         success_criteria: vec!["The plan is changed and read back.".into()],
         existing_grants: Vec::new(),
-        effective_period: EffectivePeriod {
-            from: instant("2025-01-01T00:00:00Z"),
-            to: None,
-        },
+        effective_period: EffectivePeriod { from: instant("2025-01-01T00:00:00Z"), to: None },
     }
 }
 
@@ -160,9 +133,7 @@ pub(crate) fn obligation(id: &str, service: &str, proposition: &str) -> (Obligat
     let reentry = Reentry {
         reentry_id: format!("reentry-{id}").into(),
         obligation_id: id.into(),
-        predicate: TypedPredicate::TimeReached(TimeReached {
-            at: instant("2098-01-01T00:00:00Z"),
-        }),
+        predicate: TypedPredicate::TimeReached(TimeReached { at: instant("2098-01-01T00:00:00Z") }),
         event_sources: Vec::new(),
         eligible_work: vec!["investigation".into()],
         resource_posture: Amounts::default(),
@@ -179,10 +150,7 @@ pub(crate) fn obligation(id: &str, service: &str, proposition: &str) -> (Obligat
             digest: digest_of(&declaration()).unwrap(),
         }),
         scope: scope(),
-        gap: Gap {
-            text: "Is the plan changed?".into(),
-            propositions: vec![proposition.into()],
-        },
+        gap: Gap { text: "Is the plan changed?".into(), propositions: vec![proposition.into()] },
         resolution_conditions: vec![Condition {
             id: format!("condition-{id}").into(),
             proposition: proposition.into(),
@@ -216,9 +184,7 @@ fn profile() -> Profile {
         version: 1,
         user: "user".into(),
         scope: scope(),
-        answers: (1..=10)
-            .map(|number| (Key::new(format!("q{number}")), Text::from("Answered.")))
-            .collect(),
+        answers: (1..=10).map(|number| (Key::new(format!("q{number}")), Text::from("Answered."))).collect(),
         mechanisms: vec![Mechanism::Session],
         signing_policy: Default::default(),
         restrictive_events: Vec::new(),
@@ -267,30 +233,12 @@ fn appointment() -> Item {
 
 /// A deployment with these obligations: (id, service, proposition).
 pub(crate) fn founding(obligations: &[(&str, &str, &str)]) -> Founding {
-    let policy = |id: &str, body| {
-        Item::Policy(Policy {
-            policy_id: id.into(),
-            version: 1,
-            body,
-            standing: Standing::Current,
-        })
-    };
-    let rule = |id: &str, body| {
-        Item::Rule(Rule {
-            rule_id: id.into(),
-            version: 1,
-            body,
-            standing: Standing::Current,
-        })
-    };
+    let policy =
+        |id: &str, body| Item::Policy(Policy { policy_id: id.into(), version: 1, body, standing: Standing::Current });
+    let rule = |id: &str, body| Item::Rule(Rule { rule_id: id.into(), version: 1, body, standing: Standing::Current });
     let items = vec![
         identity("user", IdentityKind::User, &[ProducerRole::User], &[]),
-        identity(
-            "worker",
-            IdentityKind::Producer,
-            &[ProducerRole::Participant],
-            &["plan.change"],
-        ),
+        identity("worker", IdentityKind::Producer, &[ProducerRole::Participant], &["plan.change"]),
         identity("feeder", IdentityKind::Producer, &[ProducerRole::Observer], &[]),
         identity("issuer-1", IdentityKind::Issuer, &[ProducerRole::Issuer], &[]),
         identity("provider", IdentityKind::Endpoint, &[], &[]),
@@ -306,12 +254,7 @@ pub(crate) fn founding(obligations: &[(&str, &str, &str)]) -> Founding {
             standing: Standing::Current,
         }),
         grant(),
-        rule(
-            "rule.matching",
-            RuleBody::Matching {
-                facets: vec![Facet::Entity, Facet::Scope, Facet::ChangeKind],
-            },
-        ),
+        rule("rule.matching", RuleBody::Matching { facets: vec![Facet::Entity, Facet::Scope, Facet::ChangeKind] }),
         rule(
             "rule.sufficiency",
             RuleBody::Sufficiency {
@@ -321,32 +264,10 @@ pub(crate) fn founding(obligations: &[(&str, &str, &str)]) -> Founding {
                 observation_types: Vec::new(),
             },
         ),
-        policy(
-            "policy.refresh",
-            PolicyBody::Refresh {
-                rearm: false,
-                after_ms: None,
-            },
-        ),
-        policy(
-            "policy.expiry",
-            PolicyBody::Expiry {
-                replace_for_ms: None,
-                review_within_ms: 3_600_000,
-            },
-        ),
-        policy(
-            "policy.deadline",
-            PolicyBody::Deadline {
-                escalate_to: ActorId::from("user"),
-            },
-        ),
-        policy(
-            "policy.escalation",
-            PolicyBody::Escalation {
-                escalate_to: ActorId::from("user"),
-            },
-        ),
+        policy("policy.refresh", PolicyBody::Refresh { rearm: false, after_ms: None }),
+        policy("policy.expiry", PolicyBody::Expiry { replace_for_ms: None, review_within_ms: 3_600_000 }),
+        policy("policy.deadline", PolicyBody::Deadline { escalate_to: ActorId::from("user") }),
+        policy("policy.escalation", PolicyBody::Escalation { escalate_to: ActorId::from("user") }),
         appointment(),
     ];
     Founding {

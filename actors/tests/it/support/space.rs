@@ -45,16 +45,9 @@ impl Place {
     pub(crate) async fn found(founding: &Founding, answer: Answer) -> Self {
         let directory = tempfile::tempdir().unwrap();
         let log = open(directory.path()).await;
-        let at = Moment {
-            now: now(),
-            clock: ClockStanding::Reliable,
-        };
+        let at = Moment { now: now(), clock: ClockStanding::Reliable };
         closer_actors::found(&log, founding, &at).await.unwrap();
-        Self {
-            directory,
-            world: Arc::default(),
-            worker: Arc::new(Scripted(answer)),
-        }
+        Self { directory, world: Arc::default(), worker: Arc::new(Scripted(answer)) }
     }
 
     pub(crate) fn ports(&self) -> Ports {
@@ -68,17 +61,14 @@ impl Place {
     }
 
     pub(crate) async fn start(&self, options: Options) -> Runtime {
-        Runtime::start(open(self.directory.path()).await, self.ports(), options)
-            .await
-            .unwrap()
+        Runtime::start(open(self.directory.path()).await, self.ports(), options).await.unwrap()
     }
 
     /// Every record, in order, once nobody holds the log.
     pub(crate) async fn records(&self) -> Vec<Record> {
         let log = open(self.directory.path()).await;
         let mut records = Vec::new();
-        log.replay(Cursor(1), &mut |_, record| records.push(record.clone()))
-            .unwrap();
+        log.replay(Cursor(1), &mut |_, record| records.push(record.clone())).unwrap();
         records
     }
 
@@ -88,28 +78,16 @@ impl Place {
 
     /// The codes of all refusals on record, in order.
     pub(crate) async fn refusals(&self) -> Vec<RefusalCode> {
-        let entries = self
-            .records()
-            .await
-            .into_iter()
-            .map(|record| Entry::read(&record).unwrap());
+        let entries = self.records().await.into_iter().map(|record| Entry::read(&record).unwrap());
         entries
-            .filter_map(|entry| {
-                if let Entry::Refusal(refusal) = entry {
-                    Some(refusal.code)
-                } else {
-                    None
-                }
-            })
+            .filter_map(|entry| if let Entry::Refusal(refusal) = entry { Some(refusal.code) } else { None })
             .collect()
     }
 }
 
 /// Waits for quiet, but not for ever.
 pub(crate) async fn settle(handle: &Handle) {
-    tokio::time::timeout(Duration::from_secs(60), handle.idle())
-        .await
-        .expect("the space comes to rest");
+    tokio::time::timeout(Duration::from_secs(60), handle.idle()).await.expect("the space comes to rest");
 }
 
 /// Waits until the view shows something, but not for ever.
@@ -126,10 +104,7 @@ pub(crate) fn event(view: &View, service: &str, key: &str) -> Payload {
         payload_id: PayloadId::new(format!("pl.event.{key}")),
         r#type: PayloadType::Event,
         created_at: now(),
-        producer: ActorRef {
-            actor_id: "feeder".into(),
-            role: ProducerRole::Observer,
-        },
+        producer: ActorRef { actor_id: "feeder".into(), role: ProducerRole::Observer },
         parents: Vec::new(),
         obligation_ids: Vec::new(),
         episode_id: None,
@@ -139,9 +114,7 @@ pub(crate) fn event(view: &View, service: &str, key: &str) -> Payload {
         causation_event_id: None,
         body: Body::from(Event {
             event_id: format!("event.{key}").as_str().into(),
-            source: SourceRef {
-                source_id: "feed".into(),
-            },
+            source: SourceRef { source_id: "feed".into() },
             observed_at: now(),
             received_at: now(),
             entity_ref: service.into(),
@@ -161,11 +134,7 @@ pub(crate) fn event(view: &View, service: &str, key: &str) -> Payload {
 pub(crate) fn price(handle: &Handle, service: &str, key: &str) -> Input {
     let session = handle.session(&"feeder".into()).unwrap();
     let payload = event(&handle.view(), service, key);
-    Input::Payload(
-        handle
-            .authenticate_payload(payload, Credential::Session(&session))
-            .unwrap(),
-    )
+    Input::Payload(handle.authenticate_payload(payload, Credential::Session(&session)).unwrap())
 }
 
 pub(crate) async fn send(handle: &Handle, service: &str, key: &str) {
@@ -175,15 +144,8 @@ pub(crate) async fn send(handle: &Handle, service: &str, key: &str) {
 
 fn artifact(handle: &Handle, body: impl Into<ArtifactBody>, who: &str, role: ProducerRole) -> Input {
     let session = handle.session(&who.into()).unwrap();
-    let producer = ActorRef {
-        actor_id: who.into(),
-        role,
-    };
-    Input::Artifact(
-        handle
-            .authenticate_artifact(body.into(), producer, Credential::Session(&session))
-            .unwrap(),
-    )
+    let producer = ActorRef { actor_id: who.into(), role };
+    Input::Artifact(handle.authenticate_artifact(body.into(), producer, Credential::Session(&session)).unwrap())
 }
 
 /// An issuer's restriction.
@@ -204,10 +166,7 @@ pub(crate) fn decision(handle: &Handle, decision_id: &DecisionId, decision_type:
     let view = handle.view();
     let packet = view.packets.get(decision_id).unwrap();
     let decision = UserDecision {
-        briefcase_ref: ArtifactRef {
-            id: decision_id.as_str().into(),
-            digest: packet.packet.payload.content_digest(),
-        },
+        briefcase_ref: ArtifactRef { id: decision_id.as_str().into(), digest: packet.packet.payload.content_digest() },
         evidence_version: packet.evidence_version,
         selected_option_or_instruction: "allow".into(),
         authenticated_issuer: issuer(),
@@ -220,9 +179,7 @@ pub(crate) fn decision(handle: &Handle, decision_id: &DecisionId, decision_type:
 
 pub(crate) fn is_resolved(view: &View, obligation: &str) -> bool {
     use closer_contracts::obligation::ObligationStatus;
-    view.state
-        .obligation(&obligation.into())
-        .is_some_and(|obligation| obligation.status == ObligationStatus::Resolved)
+    view.state.obligation(&obligation.into()).is_some_and(|obligation| obligation.status == ObligationStatus::Resolved)
 }
 
 pub(crate) fn told(reply: &Reply) -> Option<RefusalCode> {

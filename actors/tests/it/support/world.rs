@@ -40,10 +40,7 @@ pub(crate) struct Counted {
 impl Default for Counted {
     fn default() -> Self {
         let run = SystemTime::now().duration_since(UNIX_EPOCH).unwrap().as_nanos();
-        Self {
-            run,
-            next: AtomicU64::new(0),
-        }
+        Self { run, next: AtomicU64::new(0) }
     }
 }
 
@@ -91,12 +88,7 @@ impl World {
     }
 
     fn apply(&self, action: &Action) {
-        let plan = action
-            .parameters
-            .get(&Key::from("plan"))
-            .and_then(Plain::as_text)
-            .unwrap()
-            .to_owned();
+        let plan = action.parameters.get(&Key::from("plan")).and_then(Plain::as_text).unwrap().to_owned();
         self.plans.lock().unwrap().insert(action.target.clone(), plan);
         self.effects.lock().unwrap().push(action.clone());
     }
@@ -108,11 +100,7 @@ pub(crate) struct Acts(pub(crate) Arc<World>);
 impl Operations for Acts {
     fn perform<'a>(&'a self, permit: Permit, order: &'a Order) -> Pending<'a, Performed> {
         Box::pin(async move {
-            assert_eq!(
-                permit.logical_digest(),
-                order.action.logical_digest,
-                "a permit is for one exact action"
-            );
+            assert_eq!(permit.logical_digest(), order.action.logical_digest, "a permit is for one exact action");
             let sent_at = now();
             tokio::time::sleep(Duration::from_millis(self.0.effect_ms.load(Ordering::Relaxed))).await;
             let mode = *self.0.mode.lock().unwrap();
@@ -120,15 +108,10 @@ impl Operations for Acts {
                 self.0.apply(&order.action);
             }
             match mode {
-                Mode::Answers => Performed::Responded {
-                    sent_at,
-                    responded_at: now(),
-                    response: Plain(json!("done")),
-                },
-                Mode::AppliesUnanswered | Mode::LosesIt => Performed::Unknown {
-                    sent_at,
-                    reason: "the answer was lost".into(),
-                },
+                Mode::Answers => Performed::Responded { sent_at, responded_at: now(), response: Plain(json!("done")) },
+                Mode::AppliesUnanswered | Mode::LosesIt => {
+                    Performed::Unknown { sent_at, reason: "the answer was lost".into() }
+                }
             }
         })
     }
@@ -150,10 +133,7 @@ impl Observer for Sees {
                 target: order.target.clone(),
                 observed_at: now(),
                 target_version: TargetVersion::Unknown,
-                observation: TypedValue {
-                    r#type: Key::from("plan"),
-                    value: Plain(json!({ "plan": plan })),
-                },
+                observation: TypedValue { r#type: Key::from("plan"), value: Plain(json!({ "plan": plan })) },
                 limitations: Vec::new(),
             }
         })
@@ -206,13 +186,8 @@ pub(crate) fn proposal(proposition: &str, service: &str, plan: &str) -> ActionPr
 pub(crate) fn proposes(plan: &'static str) -> Answer {
     Box::new(move |work| {
         let proposition = work.question.subject_refs[0].as_str();
-        let service = work.context_items[0].content.0["dependencies"][0]["watch"]["entity_ref"]
-            .as_str()
-            .unwrap();
-        Ok(WorkResult {
-            action_proposals: vec![proposal(proposition, service, plan)],
-            ..nothing(work)
-        })
+        let service = work.context_items[0].content.0["dependencies"][0]["watch"]["entity_ref"].as_str().unwrap();
+        Ok(WorkResult { action_proposals: vec![proposal(proposition, service, plan)], ..nothing(work) })
     })
 }
 
@@ -225,11 +200,7 @@ pub(crate) struct Slow {
 
 impl Slow {
     pub(crate) fn new(from_ms: u64, to_ms: u64) -> Arc<Self> {
-        Arc::new(Self {
-            asked: Mutex::default(),
-            from_ms,
-            to_ms,
-        })
+        Arc::new(Self { asked: Mutex::default(), from_ms, to_ms })
     }
 
     /// How often it was asked, in all.
@@ -241,12 +212,7 @@ impl Slow {
 impl Endorser for Slow {
     fn consider<'a>(&'a self, delta: &'a Delta) -> Pending<'a, ()> {
         let asked = self.count();
-        *self
-            .asked
-            .lock()
-            .unwrap()
-            .entry(delta.delta_id.to_string())
-            .or_default() += 1;
+        *self.asked.lock().unwrap().entry(delta.delta_id.to_string()).or_default() += 1;
         let span = self.to_ms.saturating_sub(self.from_ms).max(1);
         let takes = self.from_ms + u64::from(asked) * 97 % span;
         Box::pin(tokio::time::sleep(Duration::from_millis(takes)))

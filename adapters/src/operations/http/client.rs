@@ -108,11 +108,7 @@ impl HttpClient {
             }
         })?;
         let status = response.status().as_u16();
-        let version = response
-            .headers()
-            .get(ETAG)
-            .and_then(|etag| etag.to_str().ok())
-            .map(unquoted);
+        let version = response.headers().get(ETAG).and_then(|etag| etag.to_str().ok()).map(unquoted);
         let body = read(response, location.response_bytes_max.min(BODY_BYTES_CEILING)).await;
         Ok(Exchange { status, version, body })
     }

@@ -42,10 +42,8 @@ impl Location {
         target: &Target,
         parameter: &dyn Fn(&str) -> Result<String, String>,
     ) -> Result<Url, String> {
-        let (scheme, rest) = self
-            .url
-            .split_once("://")
-            .ok_or_else(|| format!("`{}` is no absolute address", self.url))?;
+        let (scheme, rest) =
+            self.url.split_once("://").ok_or_else(|| format!("`{}` is no absolute address", self.url))?;
         let (authority, path) = rest.split_once('/').unwrap_or((rest, ""));
         let mut filled = format!("{scheme}://{authority}/");
         if filled.contains(['{', '}', '?', '#', '@', '\\']) {
@@ -95,9 +93,7 @@ fn require_private(url: &Url) -> Result<(), String> {
     match url.scheme() {
         "https" => Ok(()),
         "http" if branch!("http.plain_to_loopback_only", is_loopback) => Ok(()),
-        "http" => Err(format!(
-            "`{url}` is not encrypted and does not lead to a loopback address of this machine"
-        )),
+        "http" => Err(format!("`{url}` is not encrypted and does not lead to a loopback address of this machine")),
         scheme => Err(format!("`{scheme}` is not a scheme that requests are sent by")),
     }
 }
@@ -112,11 +108,7 @@ mod tests {
     }
 
     fn check(url: &str, account: &str, address: &str) -> Result<String, String> {
-        let target = Target {
-            r#type: "plan".into(),
-            account: account.into(),
-            address: address.into(),
-        };
+        let target = Target { r#type: "plan".into(), account: account.into(), address: address.into() };
         let filled = location(url).fill(&target, &|name| match name {
             "plan" => Ok("a/b?c".to_owned()),
             name => Err(format!("there is no parameter `{name}`")),
@@ -127,28 +119,11 @@ mod tests {
     #[test]
     fn what_is_filled_in_stays_a_part_of_the_path() {
         let base = "https://provider.example/v1/{account}/{target}/{plan}";
-        assert_eq!(
-            check(base, "a 1", "plans/x#y").unwrap(),
-            "https://provider.example/v1/a%201/plans/x%23y/a%2Fb%3Fc"
-        );
-        for (account, address) in [
-            ("..", "x"),
-            (".", "x"),
-            ("a", "../x"),
-            ("a", "x//y"),
-            ("a", "x/./y"),
-            ("", "x"),
-        ] {
-            assert!(
-                check(base, account, address).unwrap_err().contains("no part of a path"),
-                "{account} {address}"
-            );
+        assert_eq!(check(base, "a 1", "plans/x#y").unwrap(), "https://provider.example/v1/a%201/plans/x%23y/a%2Fb%3Fc");
+        for (account, address) in [("..", "x"), (".", "x"), ("a", "../x"), ("a", "x//y"), ("a", "x/./y"), ("", "x")] {
+            assert!(check(base, account, address).unwrap_err().contains("no part of a path"), "{account} {address}");
         }
-        assert!(
-            check("https://provider.example/{other}", "a", "x")
-                .unwrap_err()
-                .contains("no parameter")
-        );
+        assert!(check("https://provider.example/{other}", "a", "x").unwrap_err().contains("no parameter"));
     }
 
     #[test]

@@ -51,8 +51,7 @@ fn arguments(mut given: impl Iterator<Item = String>) -> Result<(PathBuf, u16, B
     while let Some(argument) = given.next() {
         let mut number = |name: &str| {
             let text = given.next().ok_or_else(|| format!("{name} needs a number\n{USAGE}"))?;
-            text.parse::<u64>()
-                .map_err(|_| format!("`{text}` is no number\n{USAGE}"))
+            text.parse::<u64>().map_err(|_| format!("`{text}` is no number\n{USAGE}"))
         };
         match argument.as_str() {
             "--port" => port = u16::try_from(number("--port")?).map_err(|_| "a port is at most 65535".to_owned())?,

@@ -49,12 +49,7 @@ pub(crate) struct Provider {
 }
 
 fn answer(status: u16, body: Value) -> Answer {
-    Answer {
-        status,
-        version: None,
-        body,
-        applied: false,
-    }
+    Answer { status, version: None, body, applied: false }
 }
 
 fn refused(status: u16, why: &str) -> Answer {
@@ -71,17 +66,8 @@ impl Answer {
 impl Provider {
     pub(crate) fn open(path: &Path, behaviour: Behaviour) -> Result<Self, String> {
         let state = State::load(path)?;
-        state
-            .store(path)
-            .map_err(|error| format!("the state file {} cannot be written: {error}", path.display()))?;
-        Ok(Self {
-            path: path.to_owned(),
-            inner: Mutex::new(Inner {
-                state,
-                before: None,
-                behaviour,
-            }),
-        })
+        state.store(path).map_err(|error| format!("the state file {} cannot be written: {error}", path.display()))?;
+        Ok(Self { path: path.to_owned(), inner: Mutex::new(Inner { state, before: None, behaviour }) })
     }
 
     fn inner(&self) -> MutexGuard<'_, Inner> {
@@ -123,12 +109,7 @@ impl Provider {
     fn read(&self, name: &str, show: impl Fn(&str, &Account) -> Value) -> Answer {
         let inner = self.inner();
         let name = match inner.behaviour.wrong_account {
-            true => inner
-                .state
-                .accounts
-                .keys()
-                .find(|other| *other != name)
-                .map_or(name, String::as_str),
+            true => inner.state.accounts.keys().find(|other| *other != name).map_or(name, String::as_str),
             false => name,
         };
         let Some(current) = inner.state.accounts.get(name) else {
@@ -139,10 +120,7 @@ impl Provider {
             Some(before) if before.name == name && before.changed_at.elapsed() < stale => &before.account,
             Some(_) | None => current,
         };
-        Answer {
-            version: Some(shown.version),
-            ..answer(200, show(name, shown))
-        }
+        Answer { version: Some(shown.version), ..answer(200, show(name, shown)) }
     }
 
     /// Whether a feature can be had under a plan, tried out at the service's present version.
@@ -184,26 +162,13 @@ impl Provider {
         if plan(&wanted).is_none() {
             return refused(422, "there is no such plan");
         }
-        if ask
-            .if_match
-            .is_some_and(|version| version.trim_matches('"') != account.version.to_string())
-        {
+        if ask.if_match.is_some_and(|version| version.trim_matches('"') != account.version.to_string()) {
             return refused(412, "the account is at another version");
         }
-        let answered = Answered {
-            account: name.to_owned(),
-            plan: wanted.clone(),
-            status: 200,
-            version: account.version + 1,
-        };
+        let answered =
+            Answered { account: name.to_owned(), plan: wanted.clone(), status: 200, version: account.version + 1 };
         let mut next = inner.state.clone();
-        next.accounts.insert(
-            name.to_owned(),
-            Account {
-                plan: wanted,
-                version: answered.version,
-            },
-        );
+        next.accounts.insert(name.to_owned(), Account { plan: wanted, version: answered.version });
         next.answered.insert(key.to_owned(), answered.clone());
         next.changes += 1;
         // Durable first: an answer given is never taken back by a restart.
@@ -211,11 +176,7 @@ impl Provider {
             return refused(500, &error.to_string());
         }
         inner.state = next;
-        inner.before = Some(Before {
-            name: name.to_owned(),
-            account,
-            changed_at: Instant::now(),
-        });
+        inner.before = Some(Before { name: name.to_owned(), account, changed_at: Instant::now() });
         changed(&answered, true)
     }
 }

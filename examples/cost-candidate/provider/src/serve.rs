@@ -35,9 +35,8 @@ pub(crate) async fn serve(listener: TcpListener, provider: Arc<Provider>) -> Res
         tokio::spawn(async move {
             let service = service_fn(move |request| respond(request, Arc::clone(&provider)));
             // A connection that ends early, ours or theirs, is an ordinary end here.
-            let _: Result<(), hyper::Error> = hyper::server::conn::http1::Builder::new()
-                .serve_connection(TokioIo::new(stream), service)
-                .await;
+            let _: Result<(), hyper::Error> =
+                hyper::server::conn::http1::Builder::new().serve_connection(TokioIo::new(stream), service).await;
         });
     }
 }
@@ -78,10 +77,7 @@ fn written(answer: &Answer) -> Response<Full<Bytes>> {
     *response.status_mut() = StatusCode::from_u16(answer.status).unwrap_or(StatusCode::INTERNAL_SERVER_ERROR);
     let headers = response.headers_mut();
     headers.insert(CONTENT_TYPE, HeaderValue::from_static("application/json"));
-    if let Some(etag) = answer
-        .version
-        .and_then(|version| HeaderValue::from_str(&format!("\"{version}\"")).ok())
-    {
+    if let Some(etag) = answer.version.and_then(|version| HeaderValue::from_str(&format!("\"{version}\"")).ok()) {
         headers.insert(ETAG, etag);
     }
     response

@@ -17,24 +17,9 @@ pub(crate) struct Plan {
 
 /// The plans. The list that is published does not say which of them can export.
 pub(crate) const PLANS: [Plan; 3] = [
-    Plan {
-        name: "standard",
-        price_minor: 2_400,
-        has_export: true,
-        latency_ms: 40,
-    },
-    Plan {
-        name: "economy",
-        price_minor: 1_500,
-        has_export: true,
-        latency_ms: 180,
-    },
-    Plan {
-        name: "basic",
-        price_minor: 900,
-        has_export: false,
-        latency_ms: 400,
-    },
+    Plan { name: "standard", price_minor: 2_400, has_export: true, latency_ms: 40 },
+    Plan { name: "economy", price_minor: 1_500, has_export: true, latency_ms: 180 },
+    Plan { name: "basic", price_minor: 900, has_export: false, latency_ms: 400 },
 ];
 
 /// The currency of all prices.
@@ -75,10 +60,7 @@ pub(crate) struct State {
 
 impl Default for State {
     fn default() -> Self {
-        let account = Account {
-            plan: "standard".to_owned(),
-            version: 1,
-        };
+        let account = Account { plan: "standard".to_owned(), version: 1 };
         Self {
             accounts: ["acme", "other"].map(|name| (name.to_owned(), account.clone())).into(),
             answered: BTreeMap::new(),

@@ -15,9 +15,7 @@ struct Scene {
 
 impl Scene {
     fn new() -> Self {
-        Self {
-            folder: tempfile::tempdir().unwrap(),
-        }
+        Self { folder: tempfile::tempdir().unwrap() }
     }
 
     fn path(&self) -> PathBuf {
@@ -30,15 +28,8 @@ impl Scene {
 }
 
 fn get(provider: &Provider, path: &str) -> Answer {
-    let (path, query) = path
-        .split_once('?')
-        .map_or((path, None), |(path, query)| (path, Some(query)));
-    provider.answer(&Ask {
-        method: "GET",
-        path,
-        query,
-        ..Ask::default()
-    })
+    let (path, query) = path.split_once('?').map_or((path, None), |(path, query)| (path, Some(query)));
+    provider.answer(&Ask { method: "GET", path, query, ..Ask::default() })
 }
 
 fn put(provider: &Provider, key: &str, version: &str, plan: &str) -> Answer {
@@ -69,10 +60,7 @@ fn a_change_takes_effect_once_per_key_and_survives_a_restart() {
     assert_eq!(put(&provider, "key-1", "\"2\"", "basic").status, 422);
     assert_eq!(changes(&provider), 1);
     assert_eq!(get(&provider, "/accounts/acme/plan").body["plan"], "economy");
-    assert_eq!(
-        get(&provider, "/accounts/acme/billing").body["monthly_price_minor"],
-        1_500
-    );
+    assert_eq!(get(&provider, "/accounts/acme/billing").body["monthly_price_minor"], 1_500);
     assert_eq!(get(&provider, "/accounts/acme/service").body["latency_ms"], 180);
 }
 
@@ -82,12 +70,7 @@ fn a_change_at_another_version_or_without_a_key_is_refused() {
     let provider = scene.open(Behaviour::default());
     assert_eq!(put(&provider, "key-1", "\"7\"", "economy").status, 412);
     assert_eq!(put(&provider, "key-2", "\"1\"", "luxury").status, 422);
-    let keyless = Ask {
-        method: "PUT",
-        path: "/accounts/acme/plan",
-        body: br#"{"plan":"economy"}"#,
-        ..Ask::default()
-    };
+    let keyless = Ask { method: "PUT", path: "/accounts/acme/plan", body: br#"{"plan":"economy"}"#, ..Ask::default() };
     assert_eq!(provider.answer(&keyless).status, 400);
     assert_eq!(changes(&provider), 0);
     // A refused key stands for nothing.
@@ -101,10 +84,7 @@ fn the_published_list_does_not_establish_the_export_and_the_probe_does() {
     assert!(!get(&provider, "/plans").body.to_string().contains("export"));
     for (plan, available) in [("economy", true), ("basic", false), ("luxury", false)] {
         let probe = get(&provider, &format!("/accounts/acme/capabilities/export?plan={plan}"));
-        assert_eq!(
-            (&probe.body["available"], &probe.body["service_version"]),
-            (&json!(available), &json!("2026.3"))
-        );
+        assert_eq!((&probe.body["available"], &probe.body["service_version"]), (&json!(available), &json!("2026.3")));
     }
     assert_eq!(get(&provider, "/accounts/nobody/plan").status, 404);
     assert_eq!(get(&provider, "/nothing").status, 404);
@@ -113,18 +93,12 @@ fn the_published_list_does_not_establish_the_export_and_the_probe_does() {
 #[test]
 fn stale_reads_and_the_wrong_account_are_served_on_request() {
     let scene = Scene::new();
-    let provider = scene.open(Behaviour {
-        stale_ms: 200,
-        ..Behaviour::default()
-    });
+    let provider = scene.open(Behaviour { stale_ms: 200, ..Behaviour::default() });
     put(&provider, "key-1", "\"1\"", "economy");
     assert_eq!(get(&provider, "/accounts/acme/plan").body["plan"], "standard");
     std::thread::sleep(Duration::from_millis(220));
     assert_eq!(get(&provider, "/accounts/acme/plan").body["plan"], "economy");
-    let confused = scene.open(Behaviour {
-        wrong_account: true,
-        ..Behaviour::default()
-    });
+    let confused = scene.open(Behaviour { wrong_account: true, ..Behaviour::default() });
     assert_eq!(get(&confused, "/accounts/acme/plan").body["account"], "other");
 }
 
@@ -148,10 +122,7 @@ fn change_request(key: &str) -> String {
 #[tokio::test]
 async fn on_bad_days_a_change_is_applied_and_the_connection_dropped_or_the_answer_late() {
     let scene = Scene::new();
-    let provider = Arc::new(scene.open(Behaviour {
-        drop_after_apply: true,
-        ..Behaviour::default()
-    }));
+    let provider = Arc::new(scene.open(Behaviour { drop_after_apply: true, ..Behaviour::default() }));
     let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
     let port = listener.local_addr().unwrap().port();
     tokio::spawn(crate::serve::serve(listener, Arc::clone(&provider)));
@@ -167,10 +138,7 @@ async fn on_bad_days_a_change_is_applied_and_the_connection_dropped_or_the_answe
     let begun = Instant::now();
     let late = exchange(port, &change_request("key-1")).await;
     assert!(begun.elapsed() >= Duration::from_millis(150));
-    assert!(
-        late.starts_with("HTTP/1.1 200") && late.to_ascii_lowercase().contains("etag: \"2\""),
-        "{late}"
-    );
+    assert!(late.starts_with("HTTP/1.1 200") && late.to_ascii_lowercase().contains("etag: \"2\""), "{late}");
     assert_eq!(changes(&provider), 1);
 }
 

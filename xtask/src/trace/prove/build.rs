@@ -65,19 +65,12 @@ pub(super) fn executables(root: &Path) -> Result<Executables> {
         .filter_map(|package| Some((package.id, package.manifest_path.parent()?.to_path_buf())))
         .collect();
     let mut by_target = BTreeMap::new();
-    for artifact in messages
-        .lines()
-        .filter_map(|line| serde_json::from_str::<Artifact>(line).ok())
-    {
+    for artifact in messages.lines().filter_map(|line| serde_json::from_str::<Artifact>(line).ok()) {
         let (Some(path), Some(folder)) = (artifact.executable, folders.get(&artifact.package_id)) else {
             continue;
         };
         if artifact.profile.test {
-            let executable = Executable {
-                path,
-                package_folder: folder.clone(),
-                target: artifact.target.name,
-            };
+            let executable = Executable { path, package_folder: folder.clone(), target: artifact.target.name };
             by_target.insert(artifact.target.src_path, executable);
         }
     }
@@ -125,11 +118,7 @@ pub(super) fn refused_in_release(root: &Path) -> Result<()> {
     let manifest = std::fs::read_to_string(root.join("Cargo.toml")).context("cannot read Cargo.toml")?;
     let manifest: toml::Table = toml::from_str(&manifest).context("cannot read Cargo.toml")?;
     let release = manifest.get("profile").and_then(|profile| profile.get("release"));
-    if release
-        .and_then(|release| release.get("debug-assertions"))
-        .and_then(toml::Value::as_bool)
-        == Some(true)
-    {
+    if release.and_then(|release| release.get("debug-assertions")).and_then(toml::Value::as_bool) == Some(true) {
         bail!("the release profile switches debug assertions on, which lets `prove` into optimized builds");
     }
     let (accepted, complaint) = compile_marks(root, "on")?;
@@ -149,16 +138,7 @@ fn compile_marks(root: &Path, assertions: &str) -> Result<(bool, String)> {
     std::fs::create_dir_all(&folder).with_context(|| format!("cannot create {TARGET_FOLDER}"))?;
     let output = Command::new(std::env::var_os("RUSTC").unwrap_or_else(|| "rustc".into()))
         .current_dir(root)
-        .args([
-            "--edition",
-            "2024",
-            "--crate-type",
-            "lib",
-            "--emit",
-            "metadata",
-            "--cfg",
-            "feature=\"prove\"",
-        ])
+        .args(["--edition", "2024", "--crate-type", "lib", "--emit", "metadata", "--cfg", "feature=\"prove\""])
         .arg(format!("-Cdebug-assertions={assertions}"))
         .arg("--out-dir")
         .arg(&folder)
@@ -166,10 +146,7 @@ fn compile_marks(root: &Path, assertions: &str) -> Result<(bool, String)> {
         .stdout(Stdio::null())
         .output()
         .context("cannot start rustc")?;
-    Ok((
-        output.status.success(),
-        String::from_utf8_lossy(&output.stderr).into_owned(),
-    ))
+    Ok((output.status.success(), String::from_utf8_lossy(&output.stderr).into_owned()))
 }
 
 #[cfg(test)]
@@ -189,14 +166,9 @@ mod tests {
         std::fs::write(folder.path().join("Cargo.toml"), "").expect("written");
         let error = refused_in_release(folder.path()).expect_err("no guard").to_string();
         assert!(error.contains("no longer refuses"), "{error}");
-        std::fs::write(
-            folder.path().join("Cargo.toml"),
-            "[profile.release]\ndebug-assertions = true\n",
-        )
-        .expect("written");
-        let error = refused_in_release(folder.path())
-            .expect_err("assertions on")
-            .to_string();
+        std::fs::write(folder.path().join("Cargo.toml"), "[profile.release]\ndebug-assertions = true\n")
+            .expect("written");
+        let error = refused_in_release(folder.path()).expect_err("assertions on").to_string();
         assert!(error.contains("debug assertions"), "{error}");
     }
 }

@@ -34,12 +34,7 @@ pub(super) fn run(mut command: Command) -> Result<Outcome> {
 fn run_within(command: &mut Command, patience: Duration) -> Result<Outcome> {
     let mut written = tempfile::tempfile()?;
     let stdout = Stdio::from(written.try_clone()?);
-    let mut child = command
-        .stdin(Stdio::null())
-        .stdout(stdout)
-        .stderr(Stdio::null())
-        .process_group(0)
-        .spawn()?;
+    let mut child = command.stdin(Stdio::null()).stdout(stdout).stderr(Stdio::null()).process_group(0).spawn()?;
     let group = i32::try_from(child.id()).ok().and_then(Pid::from_raw);
     let deadline = Instant::now() + patience;
     let status = loop {
@@ -65,10 +60,7 @@ fn run_within(command: &mut Command, patience: Duration) -> Result<Outcome> {
 
 /// Reads the closing line of the standard test runner. A test that ended the process left none and is red.
 fn outcome(is_success: bool, text: &str) -> Outcome {
-    match (
-        is_success,
-        text.lines().rev().find(|line| line.starts_with("test result: ")),
-    ) {
+    match (is_success, text.lines().rev().find(|line| line.starts_with("test result: "))) {
         (true, Some(line)) if line.contains(" 1 passed") => Outcome::Green,
         (_, Some(line)) if line.contains(" 0 passed; 0 failed") => Outcome::NotFound,
         (true, None) => Outcome::NotFound,
@@ -82,19 +74,10 @@ mod tests {
 
     #[test]
     fn one_passed_test_is_green_and_no_test_is_not() {
-        assert_eq!(
-            outcome(true, "\ntest result: ok. 1 passed; 0 failed; 0 ignored\n"),
-            Outcome::Green
-        );
-        assert_eq!(
-            outcome(true, "test result: ok. 0 passed; 0 failed; 0 ignored\n"),
-            Outcome::NotFound
-        );
+        assert_eq!(outcome(true, "\ntest result: ok. 1 passed; 0 failed; 0 ignored\n"), Outcome::Green);
+        assert_eq!(outcome(true, "test result: ok. 0 passed; 0 failed; 0 ignored\n"), Outcome::NotFound);
         assert_eq!(outcome(true, ""), Outcome::NotFound);
-        assert_eq!(
-            outcome(false, "test result: FAILED. 0 passed; 1 failed; 0 ignored\n"),
-            Outcome::Red
-        );
+        assert_eq!(outcome(false, "test result: FAILED. 0 passed; 1 failed; 0 ignored\n"), Outcome::Red);
         assert_eq!(outcome(false, "running 1 test\n"), Outcome::Red);
     }
 
@@ -112,9 +95,6 @@ mod tests {
     fn a_child_left_behind_does_not_hold_the_answer_up() {
         let mut command = Command::new("sh");
         command.args(["-c", "sleep 30 & echo 'test result: ok. 1 passed; 0 failed'"]);
-        assert_eq!(
-            run_within(&mut command, Duration::from_secs(20)).expect("runs"),
-            Outcome::Green
-        );
+        assert_eq!(run_within(&mut command, Duration::from_secs(20)).expect("runs"), Outcome::Green);
     }
 }
