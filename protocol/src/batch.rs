@@ -2,6 +2,7 @@
 
 use crate::entry::Entry;
 use crate::streams;
+use crate::view::{Divergence, View};
 use closer_contracts::auth::AuthRecord;
 use closer_contracts::digest::Digest;
 use closer_contracts::fault::Fault;
@@ -34,6 +35,7 @@ pub(crate) struct Batch<'a> {
     guards: Vec<Guard>,
     records: Vec<Record>,
     entries: Vec<Entry>,
+    folded: Option<(View, usize)>,
 }
 
 impl<'a> Batch<'a> {
@@ -49,6 +51,7 @@ impl<'a> Batch<'a> {
             guards: Vec::new(),
             records: Vec::new(),
             entries: Vec::new(),
+            folded: None,
         }
     }
 
@@ -144,6 +147,14 @@ impl<'a> Batch<'a> {
     /// land, however often it is decided again.
     pub(crate) const fn taken(&self) -> Option<&ClaimKey> {
         self.taken.as_ref()
+    }
+
+    /// The view with every entry so far folded onto it. What was folded before is not folded again.
+    pub(crate) fn folded_onto(&mut self, view: &View, at: &Timestamp) -> Result<View, Divergence> {
+        let (mut folded, count) = self.folded.take().unwrap_or_else(|| (view.clone(), 0));
+        self.entries.iter().skip(count).try_for_each(|entry| folded.fold(entry, at))?;
+        self.folded = Some((folded.clone(), self.entries.len()));
+        Ok(folded)
     }
 
     /// The entries so far.

@@ -80,12 +80,8 @@ impl Deciding<'_> {
     }
 
     /// The view with everything folded that this step has written so far.
-    pub(crate) fn so_far(&self) -> Result<View, Fault> {
-        let mut view = self.view.clone();
-        for entry in self.batch.entries() {
-            view.fold(entry, &self.at.now).map_err(|divergence| Fault::schema(divergence.reason))?;
-        }
-        Ok(view)
+    pub(crate) fn so_far(&mut self) -> Result<View, Fault> {
+        self.batch.folded_onto(self.view, &self.at.now).map_err(|divergence| Fault::schema(divergence.reason))
     }
 
     /// Records the triggers that fire on what this step has written (§1.1, C11).
@@ -153,15 +149,9 @@ impl Sequence {
         if let Input::Unreadable { .. } = &input {
             self.unreadable = self.unreadable.saturating_add(1);
         }
-        let step = decide(&self.view, &input, &at, reads, self.unreadable)
+        let (step, view) = decide(&self.view, &input, &at, reads, self.unreadable)
             .map_err(|fault| Divergence { reason: format!("a decision could not be written down: {fault}") })?;
-        let before = self.view.clone();
-        for entry in &step.entries {
-            if let Err(divergence) = self.view.fold(entry, &at.now) {
-                self.view = before;
-                return Err(divergence);
-            }
-        }
+        let before = std::mem::replace(&mut self.view, view);
         if let Some(append) = &step.append {
             let bytes =
                 append.records.iter().map(|record| record.body.as_ref().map_or(0, |body| body.len()) + 512).sum();
@@ -184,7 +174,8 @@ impl Sequence {
     }
 }
 
-fn decide(view: &View, input: &Input, at: &Moment, reads: &dyn Reads, unreadable: u64) -> Result<Step, Fault> {
+/// Decides one input against the view; gives the step and the view with everything of it folded.
+fn decide(view: &View, input: &Input, at: &Moment, reads: &dyn Reads, unreadable: u64) -> Result<(Step, View), Fault> {
     let batch = Batch::new(reads, &at.now, lane(input, view));
     let mut deciding = Deciding { view, at, batch, effects: Vec::new() };
     let reply = match input {
@@ -219,9 +210,10 @@ fn decide(view: &View, input: &Input, at: &Moment, reads: &dyn Reads, unreadable
         Some(key) if branch!("sequence.key_taken", true) => refuse_taken(&mut deciding, input, reads, &key)?,
         Some(_) | None => reply,
     };
+    let folded = deciding.so_far()?;
     let effects = deciding.effects;
     let decided = deciding.batch.finish();
-    Ok(Step { append: decided.append, entries: decided.entries, effects, reply })
+    Ok((Step { append: decided.append, entries: decided.entries, effects, reply }, folded))
 }
 
 /// An id or key that the decided records would take stands for other content: the input is refused as a whole (DEC-107).

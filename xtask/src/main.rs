@@ -12,6 +12,7 @@ use clap::{Parser, Subcommand};
 mod arch;
 mod bench;
 mod cargo;
+mod crash;
 mod fix;
 mod scenario;
 mod source;
@@ -41,6 +42,8 @@ enum Command {
     Trace(trace::Args),
     /// Measures the store or whole actions beside raw limits on the same disk
     Bench(bench::Args),
+    /// Kills, cuts the power and lets writers compete, many times over
+    Crash(crash::Args),
     /// Checks the dependency arrows between crates and the allow-list of the pure core
     Arch,
     /// Checks what prose cannot: dead files, leftovers, long functions, pages, marks, forbidden words
@@ -66,6 +69,7 @@ fn run(command: Command, root: &Path) -> Result<()> {
         Command::Scenario(args) => scenario::run(root, &args),
         Command::Trace(args) => trace::run(root, &args),
         Command::Bench(args) => bench::run(root, &args),
+        Command::Crash(args) => crash::run(root, &args),
         Command::Arch => cargo::report("arch", arch::check(root)?),
         Command::Tidy => cargo::report("tidy", tidy::check(root)?),
     }

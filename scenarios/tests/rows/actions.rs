@@ -4,7 +4,7 @@ use crate::support::{begun, changed, codes, dispatch, recorded, refused, until, 
 use closer_contracts::RefusalCode as Code;
 use closer_contracts::action::Action;
 use closer_contracts::audit::RestrictiveAction;
-use closer_contracts::delta::{AuthorityKind, AuthorityRef, Change};
+use closer_contracts::delta::Change;
 use closer_contracts::envelope::{Body, Extensions};
 use closer_contracts::id::{EpisodeId, PayloadId};
 use closer_contracts::item::{EffectClass, Item, ItemKind, RepeatSafety};

@@ -5,7 +5,7 @@ use closer_contracts::RefusalCode as Code;
 use closer_contracts::adjudication::Disposition;
 use closer_contracts::audit::{DecisionType, ReconciliationDisposition, ReconciliationReceipt, RestrictiveAction};
 use closer_contracts::auth::SigningScope;
-use closer_contracts::delta::{AdmissionPath, AuthorityKind, AuthorityRef, Change};
+use closer_contracts::delta::{AdmissionPath, Change};
 use closer_contracts::refs::{ActorRef, ProducerRole};
 use closer_contracts::shows;
 use closer_contracts::work::{Relation, WorkResult};

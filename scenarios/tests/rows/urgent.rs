@@ -7,7 +7,7 @@ use closer_contracts::RefusalCode as Code;
 use closer_contracts::adjudication::Disposition;
 use closer_contracts::audit::{CommitReceipt, ReconciliationDisposition, ReconciliationReceipt, RestrictiveAction};
 use closer_contracts::auth::SigningScope;
-use closer_contracts::delta::{AdmissionPath, AuthorityKind, AuthorityRef, Change};
+use closer_contracts::delta::{AdmissionPath, Change};
 use closer_contracts::item::{AffectedScope, Appointment, IdentityKind, Item};
 use closer_contracts::refs::{ActorRef, Amounts, ArtifactRef, ProducerRole, TargetPattern};
 use closer_contracts::shows;
