@@ -14,7 +14,6 @@ mod source;
 pub use process::{Command, Companion, Running};
 pub use source::{FILE_BYTES_MAX, Misfit};
 
-use crate::socket::Access;
 use closer_adapters::participants::ParticipantConfig;
 use closer_contracts::id::{ActorId, ChangeKindId, EntityId, Id, ObligationId, ReadbackMethodId, SourceId};
 use closer_contracts::item::Item;
@@ -90,8 +89,6 @@ pub struct Deployment {
     pub participants: BTreeMap<ActorId, ParticipantConfig>,
     /// What is looked at.
     pub observations: Vec<Observation>,
-    /// Which other users of the machine may connect.
-    pub access: Vec<Access>,
     /// What `init` runs once, before the space exists.
     pub prepare: Vec<Command>,
     /// What `run` starts beside itself and ends with itself.
@@ -139,7 +136,6 @@ impl Deployment {
         moments::resolve(&source, &mut file, now)?;
         let settings = file.remove("run").unwrap_or(Value::Object(Map::new()));
         let settings: Settings = source.typed("run", settings)?;
-        let access: Vec<Access> = section(&source, &mut file, "access")?;
         let prepare: Vec<Command> = section(&source, &mut file, "prepare")?;
         let companions: Vec<Companion> = section(&source, &mut file, "companion")?;
         let observations: Vec<Observation> = section(&source, &mut file, "observation")?;
@@ -151,7 +147,6 @@ impl Deployment {
             founding,
             participants,
             observations,
-            access,
             prepare,
             companions,
             directory,

@@ -9,7 +9,6 @@ mod server;
 pub use client::ask;
 pub use server::Listener;
 
-use serde::Deserialize;
 use std::path::{Path, PathBuf};
 
 /// The socket's name in the store's folder.
@@ -17,16 +16,6 @@ pub const NAME: &str = "closer.sock";
 
 /// The longest request or answer, in bytes.
 pub const LINE_BYTES_MAX: u64 = 16 << 20;
-
-/// Another user of this machine who may connect, and for whom.
-#[derive(Debug, Clone, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub struct Access {
-    /// The user's number.
-    pub uid: u32,
-    /// The one identity that it speaks for.
-    pub identity: closer_contracts::id::ActorId,
-}
 
 /// The path of a store's socket. A path may have 107 bytes; a longer one is reached through its folder, opened.
 struct Place {

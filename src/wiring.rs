@@ -104,7 +104,7 @@ impl Live {
         let runtime = Runtime::start(Arc::clone(&log), ports, options).await?;
         let space = Arc::new(Running::new(log, runtime.handle()));
         let mut tasks = JoinSet::new();
-        let listener = socket::Listener::bind(&deployment.store, deployment.access.clone())?;
+        let listener = socket::Listener::bind(&deployment.store)?;
         tasks.spawn(listener.serve(Arc::clone(&space)));
         let looks = look::start(&mut tasks, &space, &world.observer, &deployment.observations);
         Ok(Self { runtime, space, looks, tasks, _companions: companions })

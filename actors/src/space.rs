@@ -116,6 +116,11 @@ impl Space {
         self.restrictions_decided.fetch_max(cursor, Ordering::AcqRel);
     }
 
+    /// Notes that restrictions beyond this one were decided and did not land.
+    pub(crate) fn reset_restriction(&self, cursor: u64) {
+        self.restrictions_decided.store(cursor, Ordering::Release);
+    }
+
     pub(crate) fn restrictions_decided(&self) -> u64 {
         self.restrictions_decided.load(Ordering::Acquire)
     }

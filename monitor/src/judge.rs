@@ -163,6 +163,11 @@ fn trust(situation: &Situation<'_>, entry: &OperationEntry, denials: &mut Vec<De
         let reason = format!("the entry's verification expired at {}", verified.expires_at);
         deny(denials, Code::RegistryExpired, CheckKind::Authority, &entry.operation, reason);
     }
+    let readable = situation.state.readback_method_at(&entry.readback_method);
+    if branch!("monitor.readback_unregistered", readable.is_none_or(|method| method.standing != Standing::Current)) {
+        let reason = "no current readback method tells what the operation did";
+        deny(denials, Code::ProfileIncomplete, CheckKind::Authority, &entry.readback_method.id, reason);
+    }
     let pinned = verified.contract_digest == entry.contract_digest && verified.version == entry.version;
     if branch!("monitor.contract_unpinned", !pinned) {
         let reason = "the registered contract is not the one that was verified";
@@ -187,7 +192,7 @@ fn target_and_parameters(situation: &Situation<'_>, entry: Option<&OperationEntr
     }
 }
 
-/// The grant: operation, target, bounds, resources, period, revocation, delegation (C14).
+/// The grant: operation, target, bounds, calls, period, revocation (C14).
 fn grant<'a>(situation: &Situation<'a>, denials: &mut Vec<Denial>) -> Option<&'a Grant> {
     let action = situation.action;
     let id = &action.authority_ref;
@@ -219,6 +224,11 @@ fn grant<'a>(situation: &Situation<'a>, denials: &mut Vec<Denial>) -> Option<&'a
             &bound.parameter,
             "the parameter is beyond the grant's bound",
         );
+    }
+    let used_up = grant.resource_bounds.calls.is_some_and(|calls| situation.grant_calls >= calls);
+    if branch!("monitor.grant_used_up", used_up) {
+        let reason = format!("the grant's calls are used up: {}", situation.grant_calls);
+        deny(denials, Code::OutOfBounds, CheckKind::Authority, id, reason);
     }
     if branch!("monitor.grant_revoked", grant.revocation.revoked_by.is_some()) {
         deny(denials, Code::GrantRevoked, CheckKind::Authority, id, "the grant has been revoked");

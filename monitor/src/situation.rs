@@ -113,6 +113,8 @@ pub struct Situation<'a> {
     pub moved: &'a [MovedFact],
     /// Who owns the obligation.
     pub ownership: &'a Ownership,
+    /// How many calls its grant has been used for: attempts under it that had, or may have had, an effect.
+    pub grant_calls: u64,
     /// Its key.
     pub key: KeyStanding,
     /// Its attempts.

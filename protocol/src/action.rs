@@ -25,6 +25,10 @@ pub fn covering_grant(view: &View, proposal: &ActionProposal, now: &Timestamp) -
     let covers = |grant: &&closer_contracts::audit::Grant| {
         grant.revocation.revoked_by.is_none()
             && grant.expiry > *now
+            && grant
+                .resource_bounds
+                .calls
+                .is_none_or(|calls| view.calls_under.get(&grant.grant_id).copied().unwrap_or(0) < calls)
             && grant.targets.iter().any(|targets| targets.covers(&proposal.target))
             && grant
                 .parameter_bounds

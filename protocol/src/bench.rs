@@ -336,6 +336,17 @@ fn decide(
         changes.extend(asked.map(|asked| grant(decision, asked, auth_ref)));
         authorities.push(AuthorityRef { kind: AuthorityKind::UserDecision, reference: decision_ref.clone() });
     }
+    let refused = branch!("bench.answer_refuses", decision.decision_type == DecisionType::Rejection);
+    if refused {
+        let given = given_by(deciding.view, &packet_of(decision));
+        if !given.is_empty() {
+            authorities.push(AuthorityRef { kind: AuthorityKind::UserDecision, reference: decision_ref.clone() });
+        }
+        changes.extend(given.into_iter().map(|grant_id| Change::RevokeGrant {
+            grant_id,
+            reason: Text::from("the user refused after having allowed it"),
+        }));
+    }
     if !changes.is_empty() {
         let routine = commit::Routine {
             delta_id: DeltaId::new(crate::derived_id("answered", decision.decision_id.as_str())),
@@ -346,7 +357,9 @@ fn decide(
         };
         commit::by_rule(deciding, routine)?;
     }
-    for obligation_id in &packet.body.obligation_ids {
+    // After a refusal there is nothing to ask again: the obligation keeps its triggers and waits for something new.
+    let awake = packet.body.obligation_ids.iter().filter(|_| !refused);
+    for obligation_id in awake {
         let cause = Cause {
             event_id: None,
             match_receipt: Some(decision_ref.clone()),
@@ -364,11 +377,22 @@ fn decide(
     Ok(Reply::Recorded(vec![decision_ref]))
 }
 
+/// The grants in force that earlier answers to this packet led to.
+fn given_by(view: &View, packet: &DecisionId) -> Vec<GrantId> {
+    let answers = view.decisions.get(packet).into_iter().flatten();
+    let grants = answers.map(|(_, decision)| grant_id(decision));
+    grants.filter(|id| view.state.grant(id).is_some_and(|grant| grant.revocation.revoked_by.is_none())).collect()
+}
+
+fn grant_id(decision: &UserDecision) -> GrantId {
+    GrantId::new(crate::derived_id("grant", decision.decision_id.as_str()))
+}
+
 fn grant(decision: &UserDecision, asked: &GrantProposal, auth_ref: ArtifactRef) -> Change {
     let issuer = decision.authenticated_issuer.identity.clone();
     Change::Add {
         item: Box::new(Item::Grant(Grant {
-            grant_id: GrantId::new(crate::derived_id("grant", decision.decision_id.as_str())),
+            grant_id: grant_id(decision),
             authenticated_issuer: AuthenticatedIssuer { identity: issuer.clone(), auth_ref },
             allowed_operations: asked.allowed_operations.clone(),
             targets: asked.targets.clone(),

@@ -192,7 +192,14 @@ fn authority_holds(view: &View, delta: &Delta, authority: &AuthorityRef, now: &c
                 && branch!("commit.declaration_names_changes", names(declaration, delta))
         }),
         AuthorityKind::UserDecision => view.decisions.values().flatten().any(|(reference, decision)| {
-            let authorizes = decision.decision_type == closer_contracts::audit::DecisionType::ScopedAuthorization;
+            use closer_contracts::audit::DecisionType;
+            let takes_back = |change: &Change| {
+                change.class() == ChangeClass::Restrictive || change.class() == ChangeClass::Descriptive
+            };
+            if decision.decision_type == DecisionType::Rejection {
+                return *reference == authority.reference && delta.changes.iter().all(takes_back);
+            }
+            let authorizes = decision.decision_type == DecisionType::ScopedAuthorization;
             *reference == authority.reference
                 && branch!("commit.decision_authorizes", authorizes)
                 && delta.changes.iter().all(|change| within_decision(view, decision, change))

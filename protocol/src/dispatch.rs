@@ -91,7 +91,7 @@ fn attempt_standing(view: &View, action: &Action) -> AttemptStanding {
     if view.attempts.contains_key(&action.attempt_id) {
         return AttemptStanding::Reused;
     }
-    if let Some(unsettled) = view.unsettled.get(&streams::unsettled(&action.operation, &action.target)) {
+    if let Some(unsettled) = view.unsettled.get(&streams::unsettled(&action.target)) {
         return AttemptStanding::Unsettled(unsettled.clone());
     }
     let ids = view.attempts_of.get(&action.logical_digest).map(Vec::as_slice).unwrap_or_default();
@@ -154,6 +154,7 @@ pub(crate) fn admit(
             .map(|offered| Offered { adjudication: &offered.body, assessed: assessed.map(|assessed| &*assessed.body) }),
         moved: &moved,
         ownership: &ownership,
+        grant_calls: view.calls_under.get(&action.authority_ref).copied().unwrap_or(0),
         key: reads
             .claim(&streams::key_claim(&action.idempotency_key))
             .map_or(KeyStanding::Unused, KeyStanding::StandsFor),
@@ -249,7 +250,7 @@ fn record_intent(
     let id = crate::derived_id("intent", intent.attempt_id.as_str());
     let streams = vec![
         streams::attempts(action.logical_digest),
-        streams::unsettled(&action.operation, &action.target),
+        streams::unsettled(&action.target),
         streams::episode(&intent.episode_id),
         streams::history(&intent.obligation_id),
     ];
@@ -319,7 +320,7 @@ pub(crate) fn record_outcome(
     let action = &attempt.action;
     let streams = vec![
         streams::attempts(action.logical_digest),
-        streams::unsettled(&action.operation, &action.target),
+        streams::unsettled(&action.target),
         streams::episode(&attempt.intent.episode_id),
         streams::history(&attempt.intent.obligation_id),
     ];

@@ -50,10 +50,10 @@ pub fn owner(id: &ObligationId) -> StreamId {
     StreamId::new(format!("owner:{id}"))
 }
 
-/// The unsettled effects of one operation on one target.
+/// The unsettled effects on one target: until they are read back nothing else touches it, by whatever operation.
 #[must_use]
-pub fn unsettled(operation: &OperationId, target: &Target) -> StreamId {
-    StreamId::new(format!("unsettled:{operation}:{}", hex_of(target_digest(target))))
+pub fn unsettled(target: &Target) -> StreamId {
+    StreamId::new(format!("unsettled:{}", hex_of(target_digest(target))))
 }
 
 /// The attempts at one logical action.

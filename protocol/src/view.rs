@@ -24,7 +24,7 @@ use closer_contracts::evidence::Evidence;
 use closer_contracts::handoff::AcceptanceReceipt;
 use closer_contracts::id::{
     ActionId, ActorId, AdjudicationId, AttemptId, DecisionId, DeclarationId, DeltaId, EpisodeId, EventId, EvidenceId,
-    HandoffId, Id, Key, ObligationId, ObservationStreamId, PayloadId, ReentryId, WorkId,
+    GrantId, HandoffId, Id, Key, ObligationId, ObservationStreamId, PayloadId, ReentryId, WorkId,
 };
 use closer_contracts::record::StreamId;
 use closer_contracts::refs::ArtifactRef;
@@ -174,6 +174,8 @@ pub struct View {
     pub assessments: OrdMap<Digest, Vec<AdjudicationId>>,
     /// The attempts at each logical digest, in order.
     pub attempts_of: OrdMap<Digest, Vec<AttemptId>>,
+    /// How many calls each grant has been used for: attempts under it but those that certainly had no effect.
+    pub calls_under: OrdMap<GrantId, u64>,
     /// The result that answered each work.
     pub answered: OrdMap<WorkId, PayloadId>,
     /// The observation streams that concern each obligation.
@@ -256,6 +258,7 @@ impl Default for View {
             adjudications: OrdMap::new(),
             assessments: OrdMap::new(),
             attempts_of: OrdMap::new(),
+            calls_under: OrdMap::new(),
             answered: OrdMap::new(),
             streams_of: OrdMap::new(),
             read_sets: OrdMap::new(),
@@ -550,7 +553,7 @@ impl View {
             .map_err(|fault| Divergence { reason: fault.to_string() })?;
         let id = crate::derived_id("intent", intent.attempt_id.as_str());
         let intent_ref = ArtifactRef { id: id.into(), digest };
-        self.unsettled.insert(streams::unsettled(&action.operation, &action.target), intent.attempt_id.clone());
+        self.unsettled.insert(streams::unsettled(&action.target), intent.attempt_id.clone());
         let attempt = Attempt {
             intent: intent.clone(),
             intent_ref,
@@ -559,6 +562,7 @@ impl View {
             outcome: None,
             told_at: None,
         };
+        *self.calls_under.entry(attempt.action.authority_ref.clone()).or_default() += 1;
         self.attempts_of.entry(intent.logical_digest).or_default().push(intent.attempt_id.clone());
         self.attempts.insert(intent.attempt_id.clone(), attempt);
         Ok(())
@@ -569,11 +573,15 @@ impl View {
             .attempts
             .get_mut(&outcome.attempt_id)
             .ok_or_else(|| Divergence { reason: format!("the outcome of `{}` has no intent", outcome.attempt_id) })?;
-        attempt.status = outcome.status;
+        let was = std::mem::replace(&mut attempt.status, outcome.status);
+        let given_back = !was.is_settled() && outcome.status == AttemptStatus::NoEffectConfirmed;
+        if let Some(calls) = self.calls_under.get_mut(&attempt.action.authority_ref).filter(|_| given_back) {
+            *calls = calls.saturating_sub(1);
+        }
         attempt.outcome = Some(outcome.clone());
         attempt.told_at.get_or_insert_with(|| admitted_at.clone());
         if outcome.status.is_settled() {
-            let stream = streams::unsettled(&attempt.action.operation, &attempt.action.target);
+            let stream = streams::unsettled(&attempt.action.target);
             if self.unsettled.get(&stream) == Some(&outcome.attempt_id) {
                 self.unsettled.remove(&stream);
             }

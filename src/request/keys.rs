@@ -79,18 +79,26 @@ pub(super) async fn revoke(
     compromised: bool,
 ) -> Result<Answer, Error> {
     let view = space.view();
-    let holder = identities(&view).find(|identity| identity.keys.iter().any(|key| key.key_id == *key_id));
-    let Some(registered) = holder else {
+    // Whoever holds the key holds it no longer: a key may stand in more than one identity.
+    let holds = |identity: &&Identity| identity.keys.iter().any(|key| key.key_id == *key_id);
+    let holders: Vec<&Identity> = identities(&view).filter(holds).collect();
+    if holders.is_empty() {
         return Ok(Answer::not_found("key", key_id.as_str()));
-    };
-    let mut changed = registered.clone();
-    for key in changed.keys.iter_mut().filter(|key| key.key_id == *key_id) {
-        key.revoked_at = key.revoked_at.clone().or_else(|| Some(space.moment().now));
-        key.compromised |= compromised;
+    }
+    let mut changes = Vec::new();
+    for registered in &holders {
+        let mut changed = (*registered).clone();
+        for key in changed.keys.iter_mut().filter(|key| key.key_id == *key_id) {
+            key.revoked_at = key.revoked_at.clone().or_else(|| Some(space.moment().now));
+            key.compromised |= compromised;
+        }
+        let replaces = digest_of(&Item::Identity((*registered).clone()))?;
+        changes.push(Change::Revise { item: Box::new(Item::Identity(changed)), replaces });
     }
     let how = if compromised { "revoked as compromised" } else { "revoked" };
-    let what = format!("key {} of {} is {how}", words::short_text(key_id.as_str()), registered.actor_id);
-    revise(space, identity, registered, changed, &what).await
+    let whose: Vec<String> = holders.iter().map(|holder| holder.actor_id.to_string()).collect();
+    let what = format!("key {} of {} is {how}", words::short_text(key_id.as_str()), whose.join(", "));
+    change::commit(space, identity, &what, Vec::new(), changes).await
 }
 
 async fn revise(

@@ -184,6 +184,7 @@ impl Service {
         let Some((input, at)) = self.sequence.discard().pop() else {
             return Ok(true);
         };
+        self.space.reset_restriction(self.sequence.view().restrictions_decided);
         match declined {
             Declined::Conflict(Conflict::Epoch { .. }) => {
                 caller.tell(Err(Error::Fenced));

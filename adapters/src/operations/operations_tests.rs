@@ -10,7 +10,7 @@ use closer_contracts::audit::Grant;
 use closer_contracts::digest::Digest;
 use closer_contracts::example::{Example, Extent};
 use closer_contracts::id::Key;
-use closer_contracts::item::{Identity, Item, ParameterRule, ParameterType, Standing};
+use closer_contracts::item::{Identity, Item, ParameterRule, ParameterType, ReadbackMethod, Standing};
 use closer_contracts::profile::Profile;
 use closer_contracts::record::{Cursor, Epoch};
 use closer_contracts::refs::{ActorRef, ProducerRole, SubjectType, TargetPattern, TypedRef};
@@ -62,11 +62,23 @@ fn state(order: &Order) -> State {
         ..Grant::example(Extent::Minimal)
     };
     grant.revocation.revoked_by = None;
+    grant.resource_bounds.calls = None;
+    let readback = ReadbackMethod {
+        method: "method-1".into(),
+        version: 1,
+        standing: Standing::Current,
+        ..ReadbackMethod::example(Extent::Minimal)
+    };
     let profile = Profile {
         answers: (1..=10).map(|number| (Key::from(format!("q{number}")), "yes".into())).collect(),
         ..Profile::example(Extent::Full)
     };
-    let items = vec![Item::Identity(identity), Item::Grant(grant), Item::Operation((*order.entry).clone())];
+    let items = vec![
+        Item::Identity(identity),
+        Item::Grant(grant),
+        Item::ReadbackMethod(readback),
+        Item::Operation((*order.entry).clone()),
+    ];
     closer_state::genesis(profile, items).unwrap().1
 }
 
@@ -90,6 +102,7 @@ fn permit(order: &Order) -> Permit {
         offered: Some(Offered { adjudication: &adjudication, assessed: Some(&order.action) }),
         moved: &[],
         ownership: &Ownership { epoch: 1, owner: "planner-1".into(), lease_expiry: None },
+        grant_calls: 0,
         key: KeyStanding::Unused,
         attempt: AttemptStanding::First,
         disclosure: DisclosureStanding::Released,

@@ -45,6 +45,9 @@ pub struct Program {
     pub output_bytes_max: usize,
 }
 
+/// The longest deadline, in milliseconds: below the time after which the runtime itself calls an effect unknown.
+const DEADLINE_MS_MAX: u64 = 540_000;
+
 const fn deadline_ms() -> u64 {
     30_000
 }
@@ -93,7 +96,7 @@ impl Program {
                 arguments,
                 environment: &environment,
                 working_directory: Path::new(self.working_directory.as_deref().unwrap_or("/")),
-                deadline: Duration::from_millis(self.deadline_ms),
+                deadline: Duration::from_millis(self.deadline_ms.min(DEADLINE_MS_MAX)),
                 output_bytes_max: self.output_bytes_max.min(OUTPUT_BYTES_CEILING),
                 attempt_id,
             },

@@ -8,7 +8,7 @@ use closer_contracts::digest::Digest;
 use closer_contracts::id::{ActorId, AttemptId, Key, ObligationId};
 use closer_contracts::item::{
     Constraint, EffectClass, Identity, IdentityKind, Item, Mechanism, OperationEntry, ParameterBound, ParameterRule,
-    ParameterType, RepeatSafety, Standing, Verification,
+    ParameterType, ReadbackMethod, RepeatSafety, Standing, Verification,
 };
 use closer_contracts::profile::Profile;
 use closer_contracts::record::{Cursor, Epoch};
@@ -44,6 +44,7 @@ struct Fixture {
     profile: Profile,
     identities: Vec<Identity>,
     operation: Option<OperationEntry>,
+    readback: Option<ReadbackMethod>,
     grant: Option<Grant>,
     constraints: Vec<Constraint>,
     producer: ActorRef,
@@ -54,6 +55,7 @@ struct Fixture {
     adjudication: Option<Adjudication>,
     moved: Vec<MovedFact>,
     ownership: Ownership,
+    grant_calls: u64,
     key: KeyStanding,
     attempt: AttemptStanding,
     disclosure: DisclosureStanding,
@@ -113,6 +115,17 @@ fn operation(id: &str, effect_class: EffectClass) -> OperationEntry {
             method: "pinned".into(),
             expires_at: at("2026-02-01T00:00:00Z"),
         },
+        standing: Standing::Current,
+    }
+}
+
+fn readback() -> ReadbackMethod {
+    ReadbackMethod {
+        method: "plan.read".into(),
+        version: 1,
+        source: "service-a".into(),
+        target_type: "plan".into(),
+        contract: Plain(json!({ "kind": "simulated" })),
         standing: Standing::Current,
     }
 }
@@ -202,6 +215,7 @@ impl Fixture {
                 identity("provider", &[], &[]),
             ],
             operation: Some(operation("plan.change", EffectClass::ExternalReversible)),
+            readback: Some(readback()),
             grant: Some(grant()),
             constraints: vec![],
             producer: ActorRef { actor_id: "closer.planner".into(), role: ProducerRole::Planner },
@@ -212,6 +226,7 @@ impl Fixture {
             action,
             moved: vec![],
             ownership: Ownership { epoch: 4, owner: "worker".into(), lease_expiry: None },
+            grant_calls: 0,
             key: KeyStanding::Unused,
             attempt: AttemptStanding::First,
             disclosure: DisclosureStanding::Released,
@@ -221,6 +236,7 @@ impl Fixture {
 
     fn state(&self) -> State {
         let mut items: Vec<Item> = self.identities.iter().cloned().map(Item::Identity).collect();
+        items.extend(self.readback.clone().map(Item::ReadbackMethod));
         items.extend(self.operation.clone().map(Item::Operation));
         items.extend(self.grant.clone().map(Item::Grant));
         items.extend(self.constraints.iter().cloned().map(Item::Constraint));
@@ -242,6 +258,7 @@ impl Fixture {
                 .map(|adjudication| Offered { adjudication, assessed: self.assessed.as_ref() }),
             moved: &self.moved,
             ownership: &self.ownership,
+            grant_calls: self.grant_calls,
             key: self.key.clone(),
             attempt: self.attempt.clone(),
             disclosure: self.disclosure.clone(),
@@ -437,6 +454,28 @@ fn a_parameter_beyond_the_grant_is_out_of_bounds() {
             Fixture::new().with_content(|action| drop(action.parameters.insert("seats".into(), Plain(json!(seats)))));
         assert!(matches!(within.assessed_anew().verdict(), Verdict::Admitted(_)), "{seats}");
     }
+}
+
+#[test]
+fn a_grant_for_one_call_permits_one() {
+    shows!("CP-C14-15", "CP-C7-12"; by "monitor.grant_used_up");
+    let once = |calls: u64| {
+        denials(|f| {
+            f.grant.as_mut().unwrap().resource_bounds.calls = Some(1);
+            f.grant_calls = calls;
+        })
+    };
+    only(&once(1), Code::OutOfBounds, "grant-1");
+    only(&once(2), Code::OutOfBounds, "grant-1");
+    let mut unused = Fixture::new();
+    unused.grant.as_mut().unwrap().resource_bounds.calls = Some(1);
+    assert!(matches!(unused.verdict(), Verdict::Admitted(_)));
+}
+
+#[test]
+fn an_operation_that_nothing_reads_back_is_not_admitted() {
+    shows!("CP-A-09"; by "monitor.readback_unregistered");
+    only(&denials(|f| f.readback = None), Code::ProfileIncomplete, "plan.read");
 }
 
 #[test]
