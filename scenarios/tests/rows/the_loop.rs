@@ -1,9 +1,10 @@
 //! The loop, all the way round, on the pure core.
 
-use crate::support::status;
+use crate::support::{recorded, status};
 use closer_contracts::audit::{DecisionType, RestrictiveAction};
 use closer_contracts::item::AffectedScope;
 use closer_contracts::obligation::ObligationStatus;
+use closer_contracts::shows;
 use closer_scenarios::founding::plan_target;
 use closer_scenarios::{Deployment, Mode, Space, worker};
 use serde_json::json;
@@ -57,4 +58,41 @@ fn a_restriction_stops_the_next_dispatch() {
     assert_eq!(space.world.effects().len(), 0);
     assert!(space.refusals().unwrap().contains(&closer_contracts::RefusalCode::Restricted));
     assert_eq!(status(&space, "o-1"), ObligationStatus::Active);
+}
+
+#[test]
+fn a_refusal_after_an_allowance_takes_the_grant_back_and_asks_nothing_again() {
+    shows!("CP-C13-05"; by "bench.answer_refuses");
+    let mut space = Space::found(&Deployment::default(), worker::proposes("large")).unwrap();
+    recorded(&space.event("service-a", "price").unwrap());
+    space.run().unwrap();
+    let decision_id = space.view().packets.keys().next().expect("a packet").clone();
+    space.answer(&decision_id, DecisionType::ScopedAuthorization).unwrap();
+    space.answer(&decision_id, DecisionType::Rejection).unwrap();
+    let granted = space.view().state.items(closer_contracts::item::ItemKind::Grant);
+    let in_force =
+        granted.filter_map(|item| item.item.as_grant()).filter(|g| g.revocation.revoked_by.is_none()).count();
+    assert_eq!(in_force, 1, "the founding grant alone is in force");
+    space.run().unwrap();
+    assert_eq!(space.world.effects().len(), 0);
+    let packets = space.view().packets.len();
+    space.answer(&decision_id, DecisionType::Rejection).unwrap();
+    space.run().unwrap();
+    assert_eq!(space.view().packets.len(), packets, "the same question is not put again");
+}
+
+#[test]
+fn an_allowance_for_once_covers_no_second_effect() {
+    let mut space = Space::found(&Deployment::default(), worker::proposes("large")).unwrap();
+    recorded(&space.event("service-a", "price").unwrap());
+    space.run().unwrap();
+    let decision_id = space.view().packets.keys().next().expect("a packet").clone();
+    space.answer(&decision_id, DecisionType::ScopedAuthorization).unwrap();
+    let proposal = worker::proposal("p-o-1", "large");
+    let now = space.moment().now;
+    let covered = |space: &Space| closer_protocol::action::covering_grant(space.view(), &proposal, &now).is_some();
+    assert!(covered(&space), "it may be done once");
+    space.run().unwrap();
+    assert_eq!(space.world.effects().len(), 1);
+    assert!(!covered(&space), "and not again");
 }
