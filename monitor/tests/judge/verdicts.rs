@@ -318,6 +318,36 @@ fn an_action_that_nothing_speaks_against_is_admitted() {
     assert_eq!(admission.valid_until(), &at(NOW).plus_ms(30_000));
 }
 
+/// The quickest of many verdicts, in nanoseconds, in a state with this many grants.
+fn quickest_ns(grants: usize) -> u128 {
+    let fixture = Fixture::new();
+    let mut items: Vec<Item> = fixture.identities.iter().cloned().map(Item::Identity).collect();
+    items.extend([
+        Item::ReadbackMethod(readback()),
+        Item::Operation(operation("plan.change", EffectClass::ExternalReversible)),
+    ]);
+    items.extend(
+        (1..=grants).map(|number| Item::Grant(Grant { grant_id: format!("grant-{number}").into(), ..grant() })),
+    );
+    let state = closer_state::genesis(fixture.profile.clone(), items).expect("a state").1;
+    let timed = |_| {
+        let begun = std::time::Instant::now();
+        let verdict = fixture.verdict_on(&state);
+        let elapsed = begun.elapsed().as_nanos();
+        assert!(matches!(verdict, Verdict::Admitted(_)), "{verdict:?}");
+        elapsed
+    };
+    (0..2000).map(timed).min().expect("a verdict")
+}
+
+/// `cargo test --release -p closer-monitor ten_thousand -- --nocapture` says the figures.
+#[test]
+fn a_verdict_does_not_look_at_ten_thousand_other_grants() {
+    let (alone, among) = (quickest_ns(1), quickest_ns(10_000));
+    println!("a verdict with 1 grant: {alone} ns, with 10,000 grants: {among} ns");
+    assert!(among < 20 * alone.max(100), "{alone} ns with one grant, {among} ns with 10,000");
+}
+
 #[test]
 fn the_producer_is_a_current_planner_and_nothing_else_is_told() {
     shows!("CP-12-04", "CP-C1-05"; by "monitor.producer_current");
