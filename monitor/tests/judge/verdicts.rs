@@ -319,6 +319,7 @@ fn an_action_that_nothing_speaks_against_is_admitted() {
 }
 
 /// The quickest of many verdicts, in nanoseconds, in a state with this many grants.
+#[expect(clippy::disallowed_methods, clippy::disallowed_types, reason = "the verdict is timed, it reads no clock")]
 fn quickest_ns(grants: usize) -> u128 {
     let fixture = Fixture::new();
     let mut items: Vec<Item> = fixture.identities.iter().cloned().map(Item::Identity).collect();
