@@ -1,6 +1,6 @@
 //! A space in a directory of its own, and what tests do with it.
 
-use super::{Acts, Answer, Counted, Scripted, Sees, Wall, World, issuer, now};
+use super::{Acts, Answer, Counted, Scripted, Sees, Wall, World, now};
 use closer_actors::{Handle, Options, Ports, Runtime};
 use closer_contracts::audit::{DecisionType, RestrictionStatement, RestrictiveAction, UserDecision};
 use closer_contracts::auth::Credential;
@@ -16,6 +16,7 @@ use closer_monitor::ClockStanding;
 use closer_protocol::entry::ArtifactBody;
 use closer_protocol::genesis::Founding;
 use closer_protocol::{Entry, Input, Moment, Reply, View, services};
+use closer_scenarios::founding::issuer;
 use closer_store::Log;
 use std::path::Path;
 use std::sync::Arc;
@@ -104,7 +105,7 @@ pub(crate) fn event(view: &View, service: &str, key: &str) -> Payload {
         payload_id: PayloadId::new(format!("pl.event.{key}")),
         r#type: PayloadType::Event,
         created_at: now(),
-        producer: ActorRef { actor_id: "feeder".into(), role: ProducerRole::Observer },
+        producer: ActorRef { actor_id: "observer-1".into(), role: ProducerRole::Observer },
         parents: Vec::new(),
         obligation_ids: Vec::new(),
         episode_id: None,
@@ -130,9 +131,9 @@ pub(crate) fn event(view: &View, service: &str, key: &str) -> Payload {
     .unwrap()
 }
 
-/// The input of a price event, sent by the feeder.
+/// The input of a price event, sent by the observer.
 pub(crate) fn price(handle: &Handle, service: &str, key: &str) -> Input {
-    let session = handle.session(&"feeder".into()).unwrap();
+    let session = handle.session(&"observer-1".into()).unwrap();
     let payload = event(&handle.view(), service, key);
     Input::Payload(handle.authenticate_payload(payload, Credential::Session(&session)).unwrap())
 }

@@ -11,18 +11,23 @@ use closer_contracts::time::Timestamp;
 use closer_contracts::work::*;
 use closer_monitor::{ClockStanding, Permit};
 use closer_protocol::port::*;
+use closer_scenarios::founding::BEGINNING;
+use closer_scenarios::worker;
 use serde_json::json;
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, Mutex};
-use std::time::{Duration, SystemTime, UNIX_EPOCH};
+use std::sync::{Arc, LazyLock, Mutex};
+use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
+/// The time of these tests: it passes as the system's does and begins when the scenarios' deployment begins, so that nothing
+/// in it has expired.
 pub(crate) fn now() -> Timestamp {
-    let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap();
-    Timestamp::from_unix_ms(i64::try_from(since.as_millis()).unwrap())
+    static BEGUN: LazyLock<Instant> = LazyLock::new(Instant::now);
+    let elapsed_ms = u64::try_from(BEGUN.elapsed().as_millis()).unwrap();
+    Timestamp::parse(BEGINNING).unwrap().plus_ms(elapsed_ms)
 }
 
-/// The system's clock.
+/// The clock that says [`now`].
 pub(crate) struct Wall;
 
 impl Clock for Wall {
@@ -152,42 +157,13 @@ impl Participant for Scripted {
     }
 }
 
-pub(crate) fn nothing(work: &Work) -> WorkResult {
-    WorkResult {
-        work_id: work.work_id.clone(),
-        claims: Vec::new(),
-        action_proposals: Vec::new(),
-        assessments: Vec::new(),
-        objections: Vec::new(),
-        unresolved: Vec::new(),
-        skill_receipts: Vec::new(),
-        extensions: None,
-    }
-}
-
-/// Proposes to change a service's plan, which establishes the proposition.
-pub(crate) fn proposal(proposition: &str, service: &str, plan: &str) -> ActionProposal {
-    ActionProposal {
-        operation: "plan.change".into(),
-        target: target(service),
-        parameters: [("plan".into(), Plain(json!(plan)))].into(),
-        expected_postcondition: Postcondition {
-            id: proposition.into(),
-            expectations: vec![Expectation {
-                field: "plan".into(),
-                comparison: Comparison::Equals,
-                value: Plain(json!(plan)),
-            }],
-        },
-    }
-}
-
 /// Proposes for every obligation to change the plan of the service that its packet is about.
 pub(crate) fn proposes(plan: &'static str) -> Answer {
     Box::new(move |work| {
         let proposition = work.question.subject_refs[0].as_str();
         let service = work.context_items[0].content.0["dependencies"][0]["watch"]["entity_ref"].as_str().unwrap();
-        Ok(WorkResult { action_proposals: vec![proposal(proposition, service, plan)], ..nothing(work) })
+        let proposal = ActionProposal { target: target(service), ..worker::proposal(proposition, plan) };
+        Ok(WorkResult { action_proposals: vec![proposal], ..worker::nothing(work) })
     })
 }
 
