@@ -327,9 +327,10 @@ fn quickest_ns(grants: usize) -> u128 {
         Item::ReadbackMethod(readback()),
         Item::Operation(operation("plan.change", EffectClass::ExternalReversible)),
     ]);
-    items.extend(
-        (1..=grants).map(|number| Item::Grant(Grant { grant_id: format!("grant-{number}").into(), ..grant() })),
-    );
+    items.push(Item::Grant(grant()));
+    // On both sides of the action's own in id order, so that no walk from either end finds it at once.
+    let others = (1..grants).map(|number| format!("{}-{number}", if number % 2 == 0 { "a" } else { "z" }));
+    items.extend(others.map(|id| Item::Grant(Grant { grant_id: id.into(), ..grant() })));
     let state = closer_state::genesis(fixture.profile.clone(), items).expect("a state").1;
     let timed = |_| {
         let begun = std::time::Instant::now();
