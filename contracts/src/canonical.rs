@@ -1,17 +1,20 @@
 //! Canonical bytes: one module owns them (RFC 8785, DEC-02).
 //!
-//! Out: guard, then `serde_jcs`, then SHA-256. In: a strict I-JSON reader, canonicalize, accept only bytes equal to those
-//! received. After that the bytes and their digest stay together and nothing is serialized again.
+//! Out: a strict writer, held to `serde_jcs` in every debug build, then SHA-256. In: a strict I-JSON reader, the contract,
+//! and only bytes equal to those that the contract writes. After that the bytes and their digest stay together and nothing
+//! is serialized again.
 
 use crate::digest::Digest;
 use crate::fault::Fault;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
-use serde_json::{Map, Value};
+use serde_json::Value;
+use std::borrow::Cow;
 use std::sync::Arc;
+use write::Member;
 
-mod guard;
 mod strict;
+mod write;
 
 pub use strict::read_value;
 
@@ -73,9 +76,8 @@ impl<T: Serialize + DeserializeOwned> Canonical<T> {
     /// # Errors
     /// `oversize` beyond [`PAYLOAD_BYTES_MAX`]; `schema_invalid` for anything but the canonical form of the contract.
     pub fn read(bytes: &[u8]) -> Result<Self, Fault> {
-        let value = read_canonical(bytes)?;
-        let value = from_value(value)?;
-        Ok(Self { value, bytes: bytes.into(), digest: Digest::of(bytes) })
+        check_size(bytes)?;
+        Ok(Self { value: read(bytes)?, bytes: bytes.into(), digest: Digest::of(bytes) })
     }
 }
 
@@ -84,8 +86,7 @@ impl<T: Serialize + DeserializeOwned> Canonical<T> {
 /// # Errors
 /// As [`Canonical::of`].
 pub fn to_bytes<T: Serialize + ?Sized>(value: &T) -> Result<Vec<u8>, Fault> {
-    guard::check(value)?;
-    written(value)
+    Ok(write::written(value)?.0)
 }
 
 /// The digest of a value's canonical bytes.
@@ -101,36 +102,34 @@ pub fn digest_of<T: Serialize + ?Sized>(value: &T) -> Result<Digest, Fault> {
 /// # Errors
 /// As [`Canonical::of`].
 pub fn to_value<T: Serialize + ?Sized>(value: &T) -> Result<Value, Fault> {
-    guard::check(value)?;
+    to_bytes(value)?;
     serde_json::to_value(value).map_err(|error| Fault::schema(format!("not JSON: {error}")))
 }
 
-/// Reads bytes strictly and accepts them only if they are their own canonical form.
+/// Reads bytes of any size that must be just what the contract writes: a record's body, or bytes already held to a bound.
 ///
 /// # Errors
-/// As [`Canonical::read`].
-pub fn read_canonical(bytes: &[u8]) -> Result<Value, Fault> {
-    let value = read_bounded(bytes)?;
-    check_form(bytes, &written(&value)?)?;
-    Ok(value)
+/// `schema_invalid` for anything else, naming the field that does not fit.
+pub fn read<T: Serialize + DeserializeOwned>(bytes: &[u8]) -> Result<T, Fault> {
+    let value = read_value(bytes)?;
+    if let Ok(typed) = T::deserialize(&value)
+        && is_form(bytes, &to_bytes(&typed)?)
+    {
+        return Ok(typed);
+    }
+    Err(misfit(bytes, value, |value| from_value::<T>(value).err()))
 }
 
-/// Reads bytes strictly as an object in canonical form, with its members as they stand there.
-///
-/// # Errors
-/// As [`Canonical::read`].
-pub(crate) fn read_object(bytes: &[u8]) -> Result<(Map<String, Value>, Members), Fault> {
-    let Value::Object(object) = read_bounded(bytes)? else {
-        return Err(Fault::schema("a contract is an object"));
-    };
-    let members = Members::of(&object)?;
-    check_form(bytes, &members.whole())?;
-    Ok((object, members))
+/// Whether the bytes are those that their content is written as.
+pub(crate) fn is_form(bytes: &[u8], written: &[u8]) -> bool {
+    crate::branch!("canonical.bytes_are_canonical", written == bytes)
 }
 
-fn read_bounded(bytes: &[u8]) -> Result<Value, Fault> {
-    check_size(bytes)?;
-    read_value(bytes)
+/// Why strictly read bytes are not what a contract writes: their form, or what `explain` finds in their value.
+pub(crate) fn misfit(bytes: &[u8], value: Value, explain: impl FnOnce(Value) -> Option<Fault>) -> Fault {
+    let is_form = to_bytes(&value).is_ok_and(|written| written == bytes);
+    let explained = is_form.then(|| explain(value)).flatten();
+    explained.unwrap_or_else(|| Fault::schema("the bytes are not the canonical form (RFC 8785) of their content"))
 }
 
 /// Holds a payload to its bound.
@@ -144,13 +143,6 @@ pub(crate) fn check_size(bytes: &[u8]) -> Result<(), Fault> {
     }
 }
 
-fn check_form(bytes: &[u8], canonical: &[u8]) -> Result<(), Fault> {
-    match crate::branch!("canonical.bytes_are_canonical", canonical == bytes) {
-        true => Ok(()),
-        false => Err(Fault::schema("the bytes are not the canonical form (RFC 8785) of their content")),
-    }
-}
-
 /// Turns a strictly read value into a contract, naming the field that does not fit.
 ///
 /// The contract's own form is the only one accepted: what would be written differently (a list in place of an object, a
@@ -159,7 +151,7 @@ fn check_form(bytes: &[u8], canonical: &[u8]) -> Result<(), Fault> {
 /// # Errors
 /// `schema_invalid` with the path of the field.
 pub fn from_value<T: Serialize + DeserializeOwned>(value: Value) -> Result<T, Fault> {
-    let typed = shape(value.clone())?;
+    let typed = T::deserialize(&value).or_else(|_| shape(value.clone()))?;
     match first_difference(&value, &to_value(&typed)?) {
         None => Ok(typed),
         Some(path) => {
@@ -211,68 +203,63 @@ fn first_difference(read: &Value, written: &Value) -> Option<String> {
     Some(deeper.unwrap_or_default())
 }
 
-/// The members of an object in canonical order, each written once, so that the whole and the whole without one member
-/// come from the same bytes.
-pub(crate) struct Members(Vec<(String, Vec<u8>)>);
+/// An object's canonical bytes with its members at hand, so that the whole and the whole without one member come from one
+/// writing.
+pub(crate) struct Members {
+    bytes: Vec<u8>,
+    members: Vec<Member>,
+}
 
 impl Members {
-    /// The members of a guarded or strictly read object.
+    /// The members of an object.
     ///
     /// # Errors
-    /// `schema_invalid` when a member has no canonical form.
-    pub(crate) fn of(object: &Map<String, Value>) -> Result<Self, Fault> {
-        let mut members = object
-            .iter()
-            .map(|(key, value)| Ok((key.clone(), Self::written(key, value)?)))
-            .collect::<Result<Vec<_>, Fault>>()?;
-        members.sort_by(|(a, _), (b, _)| a.encode_utf16().cmp(b.encode_utf16()));
-        Ok(Self(members))
-    }
-
-    fn written(key: &str, value: &Value) -> Result<Vec<u8>, Fault> {
-        let mut member = written(key)?;
-        member.push(b':');
-        member.extend(written(value)?);
-        Ok(member)
-    }
-
-    /// Adds a member or replaces the one of this name.
-    ///
-    /// # Errors
-    /// As [`Members::of`].
-    pub(crate) fn set(&mut self, key: &str, value: &Value) -> Result<(), Fault> {
-        let member = (key.to_owned(), Self::written(key, value)?);
-        self.0.retain(|(known, _)| known != key);
-        let place = self.0.partition_point(|(known, _)| known.encode_utf16().lt(key.encode_utf16()));
-        self.0.insert(place, member);
-        Ok(())
+    /// `schema_invalid` when it has no canonical form or is no object.
+    pub(crate) fn of<T: Serialize + ?Sized>(object: &T) -> Result<Self, Fault> {
+        let (bytes, members) = write::written(object)?;
+        match bytes.first() {
+            Some(b'{') => Ok(Self { bytes, members }),
+            _ => Err(Fault::schema("a contract is an object")),
+        }
     }
 
     /// The canonical bytes of the object.
-    pub(crate) fn whole(&self) -> Vec<u8> {
-        Self::object(self.0.iter())
+    pub(crate) fn whole(&self) -> &[u8] {
+        &self.bytes
     }
 
     /// The canonical bytes of the object without one member.
     pub(crate) fn without(&self, key: &str) -> Vec<u8> {
-        Self::object(self.0.iter().filter(|(known, _)| known != key))
+        self.joined(|member| (member.key != key).then(|| self.written(member).into()))
     }
 
-    fn object<'a>(members: impl Iterator<Item = &'a (String, Vec<u8>)>) -> Vec<u8> {
-        let mut bytes = vec![b'{'];
-        for (index, (_, member)) in members.enumerate() {
-            if index > 0 {
-                bytes.push(b',');
-            }
-            bytes.extend_from_slice(member);
+    /// The canonical bytes of the object with another value for one of its members.
+    ///
+    /// # Errors
+    /// As [`Members::of`].
+    pub(crate) fn with<T: Serialize + ?Sized>(&self, key: &str, value: &T) -> Result<Vec<u8>, Fault> {
+        let replaced = [to_bytes(key)?, to_bytes(value)?].join(&b':');
+        Ok(self.joined(|member| {
+            Some(if member.key == key { replaced.as_slice().into() } else { self.written(member).into() })
+        }))
+    }
+
+    fn written(&self, member: &Member) -> &[u8] {
+        self.bytes.get(member.place.clone()).unwrap_or_default()
+    }
+
+    fn joined<'a>(&'a self, write: impl Fn(&'a Member) -> Option<Cow<'a, [u8]>>) -> Vec<u8> {
+        let mut bytes = Vec::with_capacity(self.bytes.len() + 80);
+        for member in self.members.iter().filter_map(write) {
+            bytes.push(if bytes.is_empty() { b'{' } else { b',' });
+            bytes.extend_from_slice(&member);
+        }
+        if bytes.is_empty() {
+            bytes.push(b'{');
         }
         bytes.push(b'}');
         bytes
     }
-}
-
-fn written<T: Serialize + ?Sized>(value: &T) -> Result<Vec<u8>, Fault> {
-    serde_jcs::to_vec(value).map_err(|error| Fault::schema(format!("not canonical JSON: {error}")))
 }
 
 /// A digest of length-prefixed parts under a domain name, for structures that are not JSON (links, Merkle nodes).

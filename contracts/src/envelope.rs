@@ -20,6 +20,7 @@ use crate::refusal::RefusalCode;
 use crate::route::Route;
 use crate::time::Timestamp;
 use crate::work::{Work, WorkResult};
+use serde::de::IgnoredAny;
 use serde::{Deserialize, Serialize, Serializer};
 use serde_json::Value;
 use std::collections::BTreeMap;
@@ -108,6 +109,29 @@ pub struct Envelope<B = Body> {
     pub extensions: Option<Extensions>,
 }
 
+impl Envelope<IgnoredAny> {
+    /// The envelope with its body, which was read apart.
+    fn around(self, body: Body) -> Envelope {
+        Envelope {
+            protocol_version: self.protocol_version,
+            payload_id: self.payload_id,
+            r#type: self.r#type,
+            created_at: self.created_at,
+            producer: self.producer,
+            parents: self.parents,
+            obligation_ids: self.obligation_ids,
+            episode_id: self.episode_id,
+            semantic_basis: self.semantic_basis,
+            disclosure: self.disclosure,
+            budget_ref: self.budget_ref,
+            causation_event_id: self.causation_event_id,
+            body,
+            content_digest: self.content_digest,
+            extensions: self.extensions,
+        }
+    }
+}
+
 impl<B> Contract for Envelope<B> {
     const NAME: &'static str = "Envelope";
     const FIELDS: &'static [Field] = &[
@@ -141,6 +165,12 @@ macro_rules! bodies {
             #[must_use]
             pub const fn payload_type(&self) -> PayloadType {
                 match self { $(Self::$variant(_) => PayloadType::$type),+ }
+            }
+
+            fn typed(payload_type: PayloadType, value: &Value) -> serde_json::Result<Self> {
+                match payload_type {
+                    $(PayloadType::$type => <$contract>::deserialize(value).map(|body| Self::$variant(Arc::new(body)))),+
+                }
             }
 
             fn read(payload_type: PayloadType, value: Value) -> Result<Self, Fault> {
@@ -200,11 +230,10 @@ impl Payload {
     pub fn seal(mut envelope: Envelope) -> Result<Self, Fault> {
         envelope.protocol_version = Key::from(PROTOCOL_VERSION);
         envelope.r#type = envelope.body.payload_type();
-        let mut members = Members::of(&to_object(&envelope)?)?;
+        let members = Members::of(&envelope)?;
         envelope.content_digest = Digest::of(&members.without("content_digest"));
         check(&envelope)?;
-        members.set("content_digest", &Value::String(envelope.content_digest.to_string()))?;
-        let bytes = members.whole();
+        let bytes = members.with("content_digest", &envelope.content_digest)?;
         canonical::check_size(&bytes)?;
         Ok(Self { envelope, bytes: bytes.into() })
     }
@@ -215,40 +244,48 @@ impl Payload {
     /// # Errors
     /// `unknown_version` before the body is read; `schema_invalid`, `oversize`, `digest_mismatch`.
     pub fn read(bytes: &[u8]) -> Result<Self, Fault> {
-        let (value, members) = canonical::read_object(bytes)?;
-        let version = value.get("protocol_version").and_then(Value::as_str);
-        if crate::branch!("envelope.version_unknown", version != Some(PROTOCOL_VERSION)) {
-            return Err(Fault::new(
-                RefusalCode::UnknownVersion,
-                format!("the protocol version is `{PROTOCOL_VERSION}`"),
-            )
-            .within("protocol_version"));
-        }
-        let digest = Digest::of(&members.without("content_digest"));
-        let outer: Envelope<Value> = canonical::from_value(Value::Object(value))?;
-        let body = Body::read(outer.r#type, outer.body).map_err(|fault| fault.within("body"))?;
-        let envelope = Envelope {
-            protocol_version: outer.protocol_version,
-            payload_id: outer.payload_id,
-            r#type: outer.r#type,
-            created_at: outer.created_at,
-            producer: outer.producer,
-            parents: outer.parents,
-            obligation_ids: outer.obligation_ids,
-            episode_id: outer.episode_id,
-            semantic_basis: outer.semantic_basis,
-            disclosure: outer.disclosure,
-            budget_ref: outer.budget_ref,
-            causation_event_id: outer.causation_event_id,
-            body,
-            content_digest: outer.content_digest,
-            extensions: outer.extensions,
+        canonical::check_size(bytes)?;
+        let value = canonical::read_value(bytes)?;
+        let (envelope, members) = match Self::typed(&value) {
+            Some(envelope) => {
+                let members = Members::of(&envelope)?;
+                match canonical::is_form(bytes, members.whole()) {
+                    true => (envelope, members),
+                    false => return Err(canonical::misfit(bytes, value, Self::explain)),
+                }
+            }
+            None => return Err(canonical::misfit(bytes, value, Self::explain)),
         };
         check(&envelope)?;
+        let digest = Digest::of(&members.without("content_digest"));
         match crate::branch!("envelope.content_digest_agrees", digest == envelope.content_digest) {
             true => Ok(Self { envelope, bytes: bytes.into() }),
             false => Err(Fault::new(RefusalCode::DigestMismatch, "the content digest is not that of the envelope")
                 .within("content_digest")),
+        }
+    }
+
+    /// The envelope that a value holds, of the known version, with the body that its `type` names.
+    fn typed(value: &Value) -> Option<Envelope> {
+        let version = value.get("protocol_version").and_then(Value::as_str);
+        if crate::branch!("envelope.version_unknown", version != Some(PROTOCOL_VERSION)) {
+            return None;
+        }
+        let payload_type = PayloadType::deserialize(value.get("type")?).ok()?;
+        let body = Body::typed(payload_type, value.get("body")?).ok()?;
+        Some(Envelope::<IgnoredAny>::deserialize(value).ok()?.around(body))
+    }
+
+    /// Why a value is no payload.
+    fn explain(value: Value) -> Option<Fault> {
+        let version = value.get("protocol_version").and_then(Value::as_str);
+        if version != Some(PROTOCOL_VERSION) {
+            let known = format!("the protocol version is `{PROTOCOL_VERSION}`");
+            return Some(Fault::new(RefusalCode::UnknownVersion, known).within("protocol_version"));
+        }
+        match canonical::from_value::<Envelope<Value>>(value) {
+            Ok(outer) => Body::read(outer.r#type, outer.body).err().map(|fault| fault.within("body")),
+            Err(fault) => Some(fault),
         }
     }
 
@@ -320,19 +357,10 @@ fn check(envelope: &Envelope) -> Result<(), Fault> {
     envelope.body.check().map_err(|fault| fault.within("body"))
 }
 
-fn to_object<T: Serialize>(value: &T) -> Result<serde_json::Map<String, Value>, Fault> {
-    match canonical::to_value(value)? {
-        Value::Object(object) => Ok(object),
-        Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) | Value::Array(_) => {
-            Err(Fault::schema("a contract is an object"))
-        }
-    }
-}
-
 /// The digest over a whole object except its own digest field (C1, C10).
 ///
 /// # Errors
 /// `schema_invalid` when the object has no canonical form.
 pub fn digest_without<T: Serialize>(object: &T, field: &str) -> Result<Digest, Fault> {
-    Ok(Digest::of(&Members::of(&to_object(object)?)?.without(field)))
+    Ok(Digest::of(&Members::of(object)?.without(field)))
 }

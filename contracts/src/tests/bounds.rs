@@ -1,6 +1,6 @@
 //! What the types alone cannot say: forms, bounds, the least and the most that is valid. Spec: Appendix B.
 
-use super::support::{json_of, read, refused, resealed, round_trips};
+use super::support::{json_of, read, read_canonical, refused, resealed, round_trips};
 use crate::canonical::PAYLOAD_BYTES_MAX;
 use crate::contract::{Check, Contract, INTEGER_MAX, LIST_ITEMS_MAX};
 use crate::digest::Digest;
@@ -150,8 +150,8 @@ fn payloads_are_bounded() {
     shows!("CP-B-11"; by "canonical.payload_beyond_bound");
     let filled = |bytes: usize| format!("[{}1]", "1,".repeat((bytes - 3) / 2)).into_bytes();
     let most = filled(PAYLOAD_BYTES_MAX - 1);
-    assert!(crate::canonical::read_canonical(&most).is_ok());
-    refused(crate::canonical::read_canonical(&filled(PAYLOAD_BYTES_MAX + 1)), RefusalCode::Oversize);
+    assert!(read_canonical(&most).is_ok());
+    refused(read_canonical(&filled(PAYLOAD_BYTES_MAX + 1)), RefusalCode::Oversize);
     // What could not be read back is not sealed either.
     let mut event = example::envelope(example::body(PayloadType::Event, Extent::Full), Extent::Full);
     let note = |number| (Key::from(format!("org.example.note-{number}")), Plain(json!("x".repeat(PLAIN_BYTES_MAX))));

@@ -1,7 +1,7 @@
 //! Canonical bytes: what is written, what is read, what neither carries. Spec: DEC-02, RFC 8785.
 
-use super::support::refused;
-use crate::canonical::{self, Canonical, DEPTH_MAX, read_canonical, read_value, to_bytes};
+use super::support::{read_canonical, refused};
+use crate::canonical::{self, Canonical, DEPTH_MAX, read_value, to_bytes};
 use crate::contract::INTEGER_MAX;
 use crate::refs::Plain;
 use crate::refusal::RefusalCode;

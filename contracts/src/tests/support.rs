@@ -59,6 +59,11 @@ pub(super) fn reject_whole(bytes: &[u8]) {
     assert!(matches!(fault.code, RefusalCode::UnknownVersion | RefusalCode::SchemaInvalid), "{fault}");
 }
 
+/// Reads any value from its canonical bytes.
+pub(super) fn read_canonical(bytes: &[u8]) -> Result<Value, Fault> {
+    Canonical::<Value>::read(bytes).map(Canonical::into_value)
+}
+
 /// Reads and checks a contract from JSON.
 pub(super) fn read<T: Check + Serialize + DeserializeOwned>(value: Value) -> Result<T, Fault> {
     let typed: T = canonical::from_value(value)?;

@@ -3,10 +3,10 @@
 //! Expected values of canonical JSON come from a second implementation and must agree with ours; the rest is compared
 //! with the committed files, which the script verifies on its own.
 
-use super::support::{altered, committed, json_of, refused, resealed};
+use super::support::{altered, committed, json_of, read_canonical, refused, resealed};
 use crate::action::Action;
 use crate::auth::{SigningScope, key_id, sign, signed_message};
-use crate::canonical::{self, PAYLOAD_BYTES_MAX, read_canonical, read_value};
+use crate::canonical::{self, PAYLOAD_BYTES_MAX, read_value};
 use crate::delta::Delta;
 use crate::digest::Digest;
 use crate::envelope::Payload;
