@@ -65,8 +65,8 @@ impl Space {
     }
 
     /// Shows a newer durable view to everybody.
-    pub(crate) fn publish(&self, view: View) {
-        self.views.send_replace(Arc::new(view));
+    pub(crate) fn publish(&self, view: &Arc<View>) {
+        self.views.send_replace(Arc::clone(view));
     }
 
     pub(crate) fn moment(&self) -> Moment {

@@ -13,6 +13,7 @@ use closer_contracts::record::{
 use closer_contracts::refs::ArtifactRef;
 use closer_contracts::time::Timestamp;
 use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
 
 /// What was decided and is to be appended: the append itself and the typed entries, which the view folds at once.
 #[derive(Debug, Default)]
@@ -35,11 +36,12 @@ pub(crate) struct Batch<'a> {
     guards: Vec<Guard>,
     records: Vec<Record>,
     entries: Vec<Entry>,
-    folded: Option<(View, usize)>,
+    /// The view with the first entries folded onto it, and how many they are.
+    folded: (Arc<View>, usize),
 }
 
 impl<'a> Batch<'a> {
-    pub(crate) fn new(reads: &'a dyn Reads, now: &'a Timestamp, lane: Lane) -> Self {
+    pub(crate) fn new(view: &Arc<View>, reads: &'a dyn Reads, now: &'a Timestamp, lane: Lane) -> Self {
         Self {
             reads,
             now,
@@ -51,7 +53,7 @@ impl<'a> Batch<'a> {
             guards: Vec::new(),
             records: Vec::new(),
             entries: Vec::new(),
-            folded: None,
+            folded: (Arc::clone(view), 0),
         }
     }
 
@@ -87,6 +89,18 @@ impl<'a> Batch<'a> {
     ) -> Result<Digest, Fault> {
         let body = entry.bytes()?;
         let body_digest = Digest::of(&body);
+        self.record(id, entry, (body, body_digest), streams, claims);
+        Ok(body_digest)
+    }
+
+    fn record(
+        &mut self,
+        id: &str,
+        entry: Entry,
+        (body, body_digest): (Arc<[u8]>, Digest),
+        streams: Vec<StreamId>,
+        claims: Vec<(ClaimKey, Digest)>,
+    ) {
         let mut record = Record {
             kind: entry.kind(),
             id: id.to_owned(),
@@ -118,7 +132,6 @@ impl<'a> Batch<'a> {
         }
         self.records.push(record);
         self.entries.push(entry);
-        Ok(body_digest)
     }
 
     /// Adds an artifact with its claim; gives the reference to it.
@@ -129,10 +142,12 @@ impl<'a> Batch<'a> {
     ) -> Result<ArtifactRef, Fault> {
         let body = body.into();
         let id = body.id();
-        let entry = Entry::Artifact(std::sync::Arc::new(body.clone()));
-        let digest = Digest::of(&entry.bytes()?);
-        let claim = (streams::artifact_claim(body.kind(), id.as_str()), digest);
-        self.push(&format!("{}/{id}", body.kind()), entry, streams, vec![claim])?;
+        let kind = body.kind();
+        let entry = Entry::Artifact(Arc::new(body));
+        let bytes = entry.bytes()?;
+        let digest = Digest::of(&bytes);
+        let claim = (streams::artifact_claim(kind, id.as_str()), digest);
+        self.record(&format!("{kind}/{id}"), entry, (bytes, digest), streams, vec![claim]);
         Ok(ArtifactRef { id, digest })
     }
 
@@ -150,11 +165,14 @@ impl<'a> Batch<'a> {
     }
 
     /// The view with every entry so far folded onto it. What was folded before is not folded again.
-    pub(crate) fn folded_onto(&mut self, view: &View, at: &Timestamp) -> Result<View, Divergence> {
-        let (mut folded, count) = self.folded.take().unwrap_or_else(|| (view.clone(), 0));
-        self.entries.iter().skip(count).try_for_each(|entry| folded.fold(entry, at))?;
-        self.folded = Some((folded.clone(), self.entries.len()));
-        Ok(folded)
+    pub(crate) fn folded(&mut self) -> Result<Arc<View>, Divergence> {
+        let (view, count) = &mut self.folded;
+        if *count < self.entries.len() {
+            let view = Arc::make_mut(view);
+            self.entries.iter().skip(*count).try_for_each(|entry| view.fold(entry, self.now))?;
+            *count = self.entries.len();
+        }
+        Ok(Arc::clone(view))
     }
 
     /// The entries so far.

@@ -291,8 +291,8 @@ fn land(
     (obligation_ids, episode_id): (Vec<ObligationId>, Option<closer_contracts::id::EpisodeId>),
 ) -> Result<Reply, Fault> {
     let (subject, digest) = (Id::from(&delta.delta_id), delta.proposal_digest);
-    let before = deciding.so_far()?.state;
-    match closer_state::propose(&before, delta, &derivation) {
+    let before = deciding.so_far()?;
+    match closer_state::propose(&before.state, delta, &derivation) {
         Err(denials) => deciding.refuse(subject, Some(digest), denials.into_iter().map(denial).collect()),
         Ok((commit, after)) => {
             let facts = ReceiptFacts {

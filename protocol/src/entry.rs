@@ -491,9 +491,7 @@ impl Entry {
     /// # Errors
     /// `schema_invalid` and the codes of the body's contract: the log holds what this version cannot read.
     pub fn read(record: &Record) -> Result<Self, Fault> {
-        fn typed<T: Serialize + serde::de::DeserializeOwned>(bytes: &[u8]) -> Result<T, Fault> {
-            canonical::from_value(canonical::read_value(bytes)?)
-        }
+        use canonical::read as typed;
         let Some(bytes) = record.body.as_deref() else {
             return Ok(Self::Passed);
         };

@@ -74,9 +74,9 @@ pub fn found(founding: &Founding, at: &Moment, reads: &dyn Reads) -> Result<Step
         !founding.items.iter().any(|item| item.kind() == built_in.kind() && item.id() == built_in.id())
     }));
     let (genesis, state) = closer_state::genesis(founding.profile.clone(), items)?;
-    let empty = View::default();
+    let empty = Arc::new(View::default());
     let mut deciding =
-        Deciding { view: &empty, at, batch: Batch::new(reads, &at.now, Lane::Reserved), effects: Vec::new() };
+        Deciding { view: &empty, at, batch: Batch::new(&empty, reads, &at.now, Lane::Reserved), effects: Vec::new() };
     let claims = vec![(streams::state_claim(0), genesis.after.digest)];
     deciding.batch.push("genesis", Entry::Genesis(Arc::new(genesis)), vec![streams::state()], claims)?;
     for receipt in standing_disclosures(founding, &state, at) {

@@ -25,6 +25,7 @@ use closer_contracts::record::{ClaimKey, Lane, Reads};
 use closer_contracts::refusal::{CheckKind, Denial, RefusalCode};
 use closer_contracts::{Fault, Payload};
 use std::collections::VecDeque;
+use std::sync::Arc;
 
 /// The most bytes that may be decided and not yet durable.
 pub const SUFFIX_BYTES_MAX: usize = 1 << 20;
@@ -62,7 +63,7 @@ fn is_restrictive_or_readback(body: &Body, view: &View) -> bool {
 
 /// A step under decision: the batch it writes and the effects it allows.
 pub(crate) struct Deciding<'a> {
-    pub(crate) view: &'a View,
+    pub(crate) view: &'a Arc<View>,
     pub(crate) at: &'a Moment,
     pub(crate) batch: Batch<'a>,
     pub(crate) effects: Vec<Effect>,
@@ -80,8 +81,8 @@ impl Deciding<'_> {
     }
 
     /// The view with everything folded that this step has written so far.
-    pub(crate) fn so_far(&mut self) -> Result<View, Fault> {
-        self.batch.folded_onto(self.view, &self.at.now).map_err(|divergence| Fault::schema(divergence.reason))
+    pub(crate) fn so_far(&mut self) -> Result<Arc<View>, Fault> {
+        self.batch.folded().map_err(|divergence| Fault::schema(divergence.reason))
     }
 
     /// Records the triggers that fire on what this step has written (§1.1, C11).
@@ -100,13 +101,13 @@ struct Undurable {
     input: Input,
     at: Moment,
     bytes: usize,
-    before: View,
+    before: Arc<View>,
 }
 
 /// The sequence of one space.
 #[derive(Debug)]
 pub struct Sequence {
-    view: View,
+    view: Arc<View>,
     suffix: VecDeque<Undurable>,
     unreadable: u64,
 }
@@ -114,19 +115,19 @@ pub struct Sequence {
 impl Sequence {
     /// A sequence over the view that the durable log folds to.
     #[must_use]
-    pub const fn new(view: View) -> Self {
-        Self { view, suffix: VecDeque::new(), unreadable: 0 }
+    pub fn new(view: View) -> Self {
+        Self { view: Arc::new(view), suffix: VecDeque::new(), unreadable: 0 }
     }
 
     /// The newest view, undurable steps included.
     #[must_use]
-    pub const fn view(&self) -> &View {
+    pub const fn view(&self) -> &Arc<View> {
         &self.view
     }
 
     /// The view that is durable.
     #[must_use]
-    pub fn durable(&self) -> &View {
+    pub fn durable(&self) -> &Arc<View> {
         self.suffix.front().map_or(&self.view, |undurable| &undurable.before)
     }
 
@@ -175,8 +176,14 @@ impl Sequence {
 }
 
 /// Decides one input against the view; gives the step and the view with everything of it folded.
-fn decide(view: &View, input: &Input, at: &Moment, reads: &dyn Reads, unreadable: u64) -> Result<(Step, View), Fault> {
-    let batch = Batch::new(reads, &at.now, lane(input, view));
+fn decide(
+    view: &Arc<View>,
+    input: &Input,
+    at: &Moment,
+    reads: &dyn Reads,
+    unreadable: u64,
+) -> Result<(Step, Arc<View>), Fault> {
+    let batch = Batch::new(view, reads, &at.now, lane(input, view));
     let mut deciding = Deciding { view, at, batch, effects: Vec::new() };
     let reply = match input {
         Input::Payload(submission) => match intake::payload(view, submission, at, reads) {
@@ -189,7 +196,7 @@ fn decide(view: &View, input: &Input, at: &Moment, reads: &dyn Reads, unreadable
             match intake::payload(&with_receipt, work, at, reads) {
                 Ok(()) => decide_payload(&mut deciding, &work.content, work.auth.record(), Some(disclosure))?,
                 Err(denials) => {
-                    deciding.batch = Batch::new(reads, &at.now, lane(input, view));
+                    deciding.batch = Batch::new(view, reads, &at.now, lane(input, view));
                     refuse_payload(&mut deciding, work, denials)?
                 }
             }
@@ -234,7 +241,7 @@ fn refuse_taken<'a>(
         Input::Commit { delta_id } => (Id::from(delta_id), None),
         Input::Unreadable { .. } | Input::Tick | Input::Recover { .. } => (Id::from("sequence"), None),
     };
-    deciding.batch = Batch::new(reads, &deciding.at.now, lane(input, deciding.view));
+    deciding.batch = Batch::new(deciding.view, reads, &deciding.at.now, lane(input, deciding.view));
     deciding.effects.clear();
     let reason = "an id or key that it takes stands for other content";
     deciding.refuse(subject, digest, vec![Denial::new(RefusalCode::KeyConflict, CheckKind::Resolution, reason).of(key)])
@@ -286,7 +293,7 @@ fn refuse_unreadable(
 
 fn decide_payload(
     deciding: &mut Deciding<'_>,
-    payload: &std::sync::Arc<Payload>,
+    payload: &Arc<Payload>,
     auth: &closer_contracts::auth::AuthRecord,
     disclosure: Option<&DisclosureReceipt>,
 ) -> Result<Reply, Fault> {
@@ -309,7 +316,7 @@ fn decide_payload(
 /// Records a payload with its authentication, on its episode and obligations' audit streams and on `streams`.
 pub(crate) fn record_payload(
     deciding: &mut Deciding<'_>,
-    payload: &std::sync::Arc<Payload>,
+    payload: &Arc<Payload>,
     auth: &closer_contracts::auth::AuthRecord,
     mut streams: Vec<closer_contracts::record::StreamId>,
     mut claims: Vec<(closer_contracts::record::ClaimKey, closer_contracts::Digest)>,

@@ -73,9 +73,10 @@ pub fn due(view: &View, at: &Moment) -> Vec<Due> {
                 .map(|deadline| Due::LeaseExpired(deadline.subject)),
         )
         .chain(
-            bounds(view)
-                .filter(|(at_last, _)| *at_last <= at.now)
-                .map(|(_, episode_id)| Due::EpisodeBoundReached(episode_id)),
+            view.bounds
+                .iter()
+                .take_while(|(at_last, _)| *at_last <= at.now)
+                .map(|(_, episode_id)| Due::EpisodeBoundReached(episode_id.clone())),
         )
         .chain(reviews)
         .collect()
@@ -91,7 +92,8 @@ pub fn next_deadline(view: &View, now: &Timestamp) -> Option<Timestamp> {
     let told = told.chain(leases(view).map(|deadline| (deadline.at, deadline.key)));
     let pending = told.filter(|(_, key)| !view.notices.contains_key(key)).map(|(at, _)| at);
     let later = |moment: &Timestamp| branch!("timers.still_to_come", *moment > *now);
-    moments.chain(pending).chain(bounds(view).map(|(at, _)| at)).filter(later).min()
+    let bound = view.bounds.iter().map(|(at, _)| at).find(|at| **at > *now).cloned();
+    moments.chain(pending).chain(bound).filter(later).min()
 }
 
 /// A deadline that is told once, under its key.
@@ -135,12 +137,6 @@ fn leases(view: &View) -> impl Iterator<Item = Deadline<ObligationId>> {
         let at = ownership.lease_expiry.clone().filter(|_| open)?;
         Some(Deadline { at, key: lease_key(obligation_id, ownership.epoch), subject: obligation_id.clone() })
     })
-}
-
-fn bounds(view: &View) -> impl Iterator<Item = (Timestamp, EpisodeId)> {
-    let under_way = view.under_way.values().filter_map(|episode_id| view.episodes.get(episode_id));
-    let going_on = under_way.filter(|episode| episode.end.is_none());
-    going_on.map(|episode| (episode.stops_at.clone(), episode.episode_id.clone()))
 }
 
 /// Whom a packet's deadline policy escalates to; `None` where no such policy was accepted beforehand, which is a gap to be

@@ -158,6 +158,8 @@ pub struct View {
     pub episodes: OrdMap<EpisodeId, Arc<Episode>>,
     /// The episode under way per obligation.
     pub under_way: OrdMap<ObligationId, EpisodeId>,
+    /// When each episode under way stops at the latest, the earliest first.
+    pub bounds: OrdSet<(Timestamp, EpisodeId)>,
     /// Work by id.
     pub works: OrdMap<WorkId, OnRecord<Work>>,
     /// Whom work was issued to.
@@ -250,6 +252,7 @@ impl Default for View {
             activated: OrdSet::new(),
             episodes: OrdMap::new(),
             under_way: OrdMap::new(),
+            bounds: OrdSet::new(),
             works: OrdMap::new(),
             issued_to: OrdMap::new(),
             results: OrdMap::new(),
@@ -656,6 +659,7 @@ impl View {
                     end: None,
                 };
                 self.under_way.insert(began.obligation_id.clone(), began.episode_id.clone());
+                self.bounds.insert((began.stops_at.clone(), began.episode_id.clone()));
                 self.episodes.insert(began.episode_id.clone(), Arc::new(episode));
             }
             ActivationEntry::Ended(ended) => {
@@ -663,6 +667,7 @@ impl View {
                     self.under_way.remove(&ended.obligation_id);
                 }
                 if let Some(episode) = self.episodes.get_mut(&ended.episode_id) {
+                    self.bounds.remove(&(episode.stops_at.clone(), episode.episode_id.clone()));
                     Arc::make_mut(episode).end = Some(ended.end);
                 }
             }

@@ -129,7 +129,7 @@ impl Space {
 
     /// The view.
     #[must_use]
-    pub const fn view(&self) -> &View {
+    pub fn view(&self) -> &View {
         self.sequence.view()
     }
 

@@ -112,7 +112,7 @@ impl Space for Resting {
     }
 
     fn view(&self) -> Arc<View> {
-        Arc::new(self.sequence.lock().unwrap_or_else(PoisonError::into_inner).durable().clone())
+        Arc::clone(self.sequence.lock().unwrap_or_else(PoisonError::into_inner).durable())
     }
 
     fn moment(&self) -> Moment {

@@ -50,17 +50,10 @@ impl Actor for Semantic {
         });
         let (view, epoch) = read.await??;
         space.note_restriction(view.restrictions_decided);
-        space.publish(view.clone());
+        let sequence = Sequence::new(view);
+        space.publish(sequence.durable());
         space.lanes.hang(myself);
-        Ok(Service {
-            space,
-            sequence: Sequence::new(view),
-            epoch,
-            in_flight: VecDeque::new(),
-            withdrawn: None,
-            again: None,
-            landed: 0,
-        })
+        Ok(Service { space, sequence, epoch, in_flight: VecDeque::new(), withdrawn: None, again: None, landed: 0 })
     }
 
     async fn handle(
@@ -104,7 +97,7 @@ impl Service {
             return Ok(());
         }
         if landed {
-            self.space.publish(self.sequence.durable().clone());
+            self.space.publish(self.sequence.durable());
         }
         for step in leaving {
             step.leave(&self.space);
@@ -193,7 +186,7 @@ impl Service {
             Declined::Conflict(conflict) => {
                 tracing::warn!(?conflict, "the log has moved: it is read again");
                 self.sequence = Sequence::new(replay(&self.space.log)?);
-                self.space.publish(self.sequence.durable().clone());
+                self.space.publish(self.sequence.durable());
                 self.again = Some((input, at, caller));
             }
             Declined::Store(StoreError::Busy(_)) => {

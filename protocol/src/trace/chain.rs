@@ -17,7 +17,7 @@ use closer_contracts::item::Item;
 use closer_contracts::refs::ArtifactRef;
 use closer_contracts::refusal::{Refusal, RefusalCode};
 use closer_state::Commit;
-use imbl::OrdMap;
+use imbl::{OrdMap, OrdSet};
 use std::sync::Arc;
 
 /// A record and its place in the log.
@@ -37,6 +37,7 @@ pub struct Chain {
     events: OrdMap<EventId, PayloadId>,
     works: OrdMap<WorkId, PayloadId>,
     proposed: OrdMap<ActionId, PayloadId>,
+    acted: OrdSet<EpisodeId>,
     evidence: OrdMap<EvidenceId, PayloadId>,
     readbacks: OrdMap<AttemptId, PayloadId>,
     deltas: OrdMap<DeltaId, PayloadId>,
@@ -108,7 +109,10 @@ impl Chain {
         match payload.body() {
             Body::Event(body) => drop(self.events.insert(body.event_id.clone(), id.clone())),
             Body::Work(body) => drop(self.works.insert(body.work_id.clone(), id.clone())),
-            Body::Action(body) => drop(self.proposed.entry(body.action_id.clone()).or_insert_with(|| id.clone())),
+            Body::Action(body) => {
+                self.proposed.entry(body.action_id.clone()).or_insert_with(|| id.clone());
+                self.acted.extend(payload.envelope().episode_id.clone());
+            }
             Body::Evidence(body) => {
                 if let Some(readback) = &body.readback {
                     self.readbacks.insert(readback.attempt_id.clone(), id.clone());
@@ -129,22 +133,27 @@ impl Chain {
     }
 
     fn fold_artifact(&mut self, artifact: &Arc<ArtifactBody>) {
-        let Ok(bytes) = Entry::Artifact(artifact.clone()).bytes() else {
-            return;
-        };
-        let digest = Digest::of(&bytes);
-        match &**artifact {
-            ArtifactBody::CommitReceipt(receipt) => drop(self.receipts.insert(receipt.after_state.version, digest)),
-            ArtifactBody::ReconciliationReceipt(receipt) => {
-                self.reconciled.entry(receipt.urgent_commit_ref.digest).or_default().push(digest);
-            }
-            ArtifactBody::MatchReceipt(_) | ArtifactBody::UserDecision(_) | ArtifactBody::RestrictionStatement(_) => {}
+        let is_cited = match &**artifact {
+            ArtifactBody::CommitReceipt(_)
+            | ArtifactBody::ReconciliationReceipt(_)
+            | ArtifactBody::MatchReceipt(_)
+            | ArtifactBody::UserDecision(_)
+            | ArtifactBody::RestrictionStatement(_) => true,
             ArtifactBody::DisclosureReceipt(_)
             | ArtifactBody::Declaration(_)
             | ArtifactBody::AcceptanceReceipt(_)
             | ArtifactBody::Confession(_)
             | ArtifactBody::Incident(_)
-            | ArtifactBody::ReadSet(_) => return,
+            | ArtifactBody::ReadSet(_) => false,
+        };
+        let Some(digest) = is_cited.then(|| artifact.digest().ok()).flatten() else {
+            return;
+        };
+        if let ArtifactBody::CommitReceipt(receipt) = &**artifact {
+            self.receipts.insert(receipt.after_state.version, digest);
+        }
+        if let ArtifactBody::ReconciliationReceipt(receipt) = &**artifact {
+            self.reconciled.entry(receipt.urgent_commit_ref.digest).or_default().push(digest);
         }
         let located = self.located(artifact.clone());
         self.artifacts.insert(digest, located);
@@ -293,9 +302,6 @@ impl Chain {
 
     /// Whether an action was proposed in the episode: what its delta then follows from is a post-outcome judgment.
     pub(super) fn acted(&self, episode_id: Option<&EpisodeId>) -> bool {
-        self.proposed
-            .values()
-            .filter_map(|id| self.payloads.get(id))
-            .any(|located| episode_id.is_some() && located.content.envelope().episode_id.as_ref() == episode_id)
+        episode_id.is_some_and(|episode_id| self.acted.contains(episode_id))
     }
 }
