@@ -34,6 +34,7 @@ use closer_contracts::record::{
     Appended, ClaimKey, Cursor, Epoch, FencedAppend, Head, Position, Reads, Record, StreamId,
 };
 use std::any::Any;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::thread::JoinHandle;
 use std::time::Duration;
@@ -151,6 +152,8 @@ pub(crate) struct Shared {
     work: Condvar,
     /// The durable end moved, or never will again.
     durable: Condvar,
+    /// How often a group of batches was synced.
+    flushes: AtomicU64,
     derived: Option<Derived>,
 }
 
@@ -201,6 +204,12 @@ impl Log {
     #[must_use]
     pub fn pending(&self) -> usize {
         self.shared.core().pending_batches
+    }
+
+    /// How often this process has synced a group of batches; appends that are in flight together share a flush.
+    #[must_use]
+    pub fn flushes(&self) -> u64 {
+        self.shared.flushes.load(Ordering::Relaxed)
     }
 
     /// The derived state beside the log, or `None` when the log was opened without.

@@ -9,11 +9,16 @@ use closer_contracts::refs::StateRef;
 use std::path::Path;
 use std::sync::PoisonError;
 use std::sync::atomic::Ordering;
+use std::time::Duration;
 
 /// Records applied as one batch while catching up.
 const RECORDS_PER_BATCH: usize = 1024;
-/// Appends applied as one batch while following.
-const APPENDS_PER_BATCH: usize = 256;
+/// Appends applied as one batch while following, at most.
+const APPENDS_PER_BATCH: usize = 1024;
+/// With fewer appends waiting the worker lets more come, so that a hot key is written once for many of them.
+const APPENDS_AT_ONCE: usize = 256;
+/// How long it lets them come.
+const LINGER: Duration = Duration::from_millis(20);
 /// After so many failures in a row without a record applied in between, the log goes on without derived state.
 const FAILURES_MAX: u32 = 3;
 
@@ -150,6 +155,11 @@ impl Worker<'_> {
                 let mut follow = self.inner.follow();
                 while follow.queue.is_empty() && follow.doubt.is_none() && !self.closing() {
                     follow = self.inner.changed.wait(follow).unwrap_or_else(PoisonError::into_inner);
+                }
+                if follow.queue.len() < APPENDS_AT_ONCE && follow.doubt.is_none() && !self.closing() {
+                    drop(follow);
+                    std::thread::sleep(LINGER);
+                    follow = self.inner.follow();
                 }
                 let count = follow.queue.len().min(APPENDS_PER_BATCH);
                 follow.queue.drain(..count).map(|(_, committed)| committed).collect::<Vec<_>>()

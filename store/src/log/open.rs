@@ -12,6 +12,7 @@ use closer_contracts::record::{Cursor, Epoch, Lane};
 use std::collections::BTreeMap;
 use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
+use std::sync::atomic::AtomicU64;
 use std::sync::{Arc, Condvar, Mutex};
 
 /// The file that keeps space for urgent work.
@@ -104,6 +105,7 @@ impl Log {
             disk,
             core: Mutex::new(core),
             settings,
+            flushes: AtomicU64::new(0),
             work: Condvar::new(),
             durable: Condvar::new(),
             derived,

@@ -12,6 +12,7 @@ use crate::segment::{self, Fingerprint, Footer, PLACE_EVERY_BYTES, SegmentHeader
 use closer_contracts::Digest;
 use closer_contracts::record::{Appended, Cursor, Epoch, Record};
 use std::collections::BTreeMap;
+use std::sync::atomic::Ordering;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
@@ -203,6 +204,7 @@ impl Writer {
         self.group.bytes.clear();
         if !self.group.landed.is_empty() {
             self.file.sync_data().map_err(StoreError::io(what()))?;
+            shared.flushes.fetch_add(1, Ordering::Relaxed);
             self.durable = self.sequence - 1;
         }
         let Group { places, prints, landed, .. } = std::mem::take(&mut self.group);
