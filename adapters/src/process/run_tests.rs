@@ -93,6 +93,11 @@ impl Stray {
             .process_group(0)
             .spawn()
             .unwrap();
+        // A new process shows its environment a moment after its parent is told that it runs.
+        let environment = format!("/proc/{}/environ", child.id());
+        while !std::fs::read_to_string(&environment).is_ok_and(|shown| shown.contains(attempt_id.as_str())) {
+            std::thread::sleep(std::time::Duration::from_millis(1));
+        }
         let process = put_on_record(&child, attempt_id, &MemoryLedger::default()).unwrap();
         Self { child, process }
     }
