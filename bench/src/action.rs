@@ -68,29 +68,42 @@ pub(crate) fn run(options: &Options) -> Result<()> {
         for signed in [false, true] {
             let how = if signed { "ed25519" } else { "session" };
             let folder = tempfile::tempdir_in(&options.folder)?;
-            let run = runtime.block_on(whole(folder.path(), count, in_flight, signed))?;
-            report.row(&format!("actions_{how}_{in_flight}_per_s"), run.rate, "event to receipt, durable");
-            report.row(
-                &format!("actions_{how}_{in_flight}_of_sqlite"),
-                run.rate / baseline,
-                "target with 64: at least 0.8",
-            );
-            report.row(&format!("records_per_action_{how}_{in_flight}"), run.records_per_action, "");
+            let spent = runtime.block_on(whole(folder.path(), count, in_flight, signed))?;
+            spent.report(&mut report, &format!("actions_{how}_{in_flight}"), (baseline, 0.8));
             folders.push(folder);
         }
         let folder = tempfile::tempdir_in(&options.folder)?;
-        let rate = runtime.block_on(effects(folder.path(), count, in_flight))?;
-        report.row(&format!("effects_{in_flight}_per_s"), rate, "judged, intended, performed, recorded, durable");
-        report.row(&format!("effects_{in_flight}_of_sqlite"), rate / baseline, "target with 64: at least 2.5");
+        let spent = runtime.block_on(effects(folder.path(), count, in_flight))?;
+        spent.report(&mut report, &format!("effects_{in_flight}"), (baseline, 2.5));
         folders.push(folder);
     }
     report.finish()
 }
 
-/// What a run of whole actions shows.
-struct Run {
+/// What a run took, for each of its actions.
+struct Spent {
+    /// Actions per second.
     rate: f64,
-    records_per_action: f64,
+    /// Processor time of the whole process.
+    processor_ms: f64,
+    records: f64,
+    flushes: f64,
+}
+
+impl Spent {
+    fn report(&self, report: &mut Report, name: &str, (baseline, target): (f64, f64)) {
+        report.row(&format!("{name}_per_s"), self.rate, "durable");
+        report.row(&format!("{name}_of_sqlite"), self.rate / baseline, &format!("target with 64: at least {target}"));
+        report.row(&format!("{name}_processor_ms"), self.processor_ms, "each");
+        report.row(&format!("{name}_records"), self.records, "each");
+        report.row(&format!("{name}_flushes"), self.flushes, "each");
+    }
+}
+
+/// The processor time that this process has used.
+fn processor_time() -> Duration {
+    let used = rustix::time::clock_gettime(rustix::time::ClockId::ProcessCPUTime);
+    Duration::try_from(used).unwrap_or_default()
 }
 
 /// Begins when the scenarios' deployment begins, so that nothing in it has expired.
@@ -184,7 +197,7 @@ struct Space {
     key: Option<SigningKey>,
 }
 
-async fn start(folder: &Path, count: usize, signed: bool, participant: Arc<dyn Participant>) -> Result<Space> {
+async fn start(folder: &Path, count: usize, signed: bool, participant: Arc<dyn Participant>) -> Result<Arc<Space>> {
     let mut deployment = Deployment::default();
     deployment.founding.obligations.clear();
     for number in 0..count {
@@ -217,7 +230,7 @@ async fn start(folder: &Path, count: usize, signed: bool, participant: Arc<dyn P
     let runtime = Runtime::start(Arc::clone(&log), ports, RuntimeOptions::default()).await?;
     let handle = runtime.handle();
     let observer = handle.session(&"observer-1".into())?;
-    Ok(Space { runtime, handle, log, observer, key })
+    Ok(Arc::new(Space { runtime, handle, log, observer, key }))
 }
 
 fn observer(key: Option<&SigningKey>) -> Identity {
@@ -290,38 +303,48 @@ impl Space {
     }
 
     /// Keeps `in_flight` under way until all `count` are done, as `done` sees in the view.
-    async fn pump<F>(
-        &self,
+    async fn pump<B: Future<Output = Result<()>> + Send + 'static>(
+        self: &Arc<Self>,
         count: usize,
         in_flight: usize,
-        begin: F,
+        begin: impl Fn(Arc<Self>, usize) -> B,
         done: impl Fn(&View, usize) -> bool,
-    ) -> Result<Duration>
-    where
-        F: AsyncFn(usize) -> Result<()>,
-    {
-        let begun_at = Instant::now();
+    ) -> Result<Spent> {
+        let (begun_at, processor, records, flushes) =
+            (Instant::now(), processor_time(), self.log.durable().0, self.log.flushes());
+        let mut beginning = tokio::task::JoinSet::new();
         let mut under_way = BTreeSet::new();
         let mut next = 0;
         let mut views = self.handle.subscribe();
-        while next < count || !under_way.is_empty() {
+        loop {
             while next < count && under_way.len() < in_flight {
-                begin(next).await?;
+                beginning.spawn(begin(Arc::clone(self), next));
                 under_way.insert(next);
                 next += 1;
             }
-            let view = views.borrow_and_update().clone();
-            let before = under_way.len();
-            under_way.retain(|number| !done(&view, *number));
-            if under_way.len() == before {
-                tokio::time::timeout(Duration::from_secs(60), views.changed()).await.context("nothing moves")??;
+            if under_way.is_empty() {
+                break;
+            }
+            tokio::select! {
+                Some(begun) = beginning.join_next() => begun??,
+                changed = tokio::time::timeout(Duration::from_secs(60), views.changed()) => {
+                    changed.context("nothing moves")??;
+                    let view = views.borrow_and_update().clone();
+                    under_way.retain(|number| !done(&view, *number));
+                }
             }
         }
-        Ok(begun_at.elapsed())
+        let each = |total: u64| total as f64 / count as f64;
+        Ok(Spent {
+            rate: count as f64 / begun_at.elapsed().as_secs_f64(),
+            processor_ms: (processor_time() - processor).as_secs_f64() * 1e3 / count as f64,
+            records: each(self.log.durable().0 - records),
+            flushes: each(self.log.flushes() - flushes),
+        })
     }
 
-    async fn finish(self) -> Result<u64> {
-        let Self { runtime, log, handle, .. } = self;
+    async fn finish(self: Arc<Self>) -> Result<u64> {
+        let Self { runtime, log, handle, .. } = Arc::into_inner(self).context("everybody else is done")?;
         drop(handle);
         runtime.stop().await?;
         let verified = log.verify(&mut |_| {})?;
@@ -341,18 +364,17 @@ fn is_closed(view: &View, number: usize) -> bool {
     view.state.obligation(&id).is_some_and(|obligation| !obligation.status.is_open())
 }
 
-async fn whole(folder: &Path, count: usize, in_flight: usize, signed: bool) -> Result<Run> {
+async fn whole(folder: &Path, count: usize, in_flight: usize, signed: bool) -> Result<Spent> {
     let space = start(folder, count, signed, Arc::new(Proposes)).await?;
-    let before = space.log.durable().0;
-    let took = space.pump(count, in_flight, async |number| space.send_event(number).await, is_closed).await?;
-    let records = space.log.durable().0 - before;
+    let begin = async |space: Arc<Space>, number: usize| space.send_event(number).await;
+    let spent = space.pump(count, in_flight, begin, is_closed).await?;
     let in_log = space.finish().await?;
-    ensure!(in_log >= before + records, "{in_log} records verified");
-    Ok(Run { rate: count as f64 / took.as_secs_f64(), records_per_action: records as f64 / count as f64 })
+    ensure!(in_log as f64 >= spent.records * count as f64, "{in_log} records verified");
+    Ok(spent)
 }
 
 /// Dispatch to durable outcome only: results, actions and assessments are brought in beforehand.
-async fn effects(folder: &Path, count: usize, in_flight: usize) -> Result<f64> {
+async fn effects(folder: &Path, count: usize, in_flight: usize) -> Result<Spent> {
     let space = start(folder, count, false, Arc::new(Silent)).await?;
     let sessions = (
         space.handle.session(&"worker".into())?,
@@ -364,48 +386,21 @@ async fn effects(folder: &Path, count: usize, in_flight: usize) -> Result<f64> {
         space.send_event(number).await?;
         attempts.push(assessed(&space, number, &sessions).await?);
     }
-    let submit = async |number: usize| {
-        let payload_id = attempts.get(number).map(|(payload_id, _)| payload_id.clone()).context("an attempt")?;
-        recorded(space.handle.submit(Input::Dispatch { payload_id, adjudication_id: None }).await?)
+    let payloads: Vec<PayloadId> = attempts.iter().map(|(payload_id, _)| payload_id.clone()).collect();
+    let begin = |space: Arc<Space>, number: usize| {
+        let payload_id = payloads.get(number).cloned();
+        async move {
+            let payload_id = payload_id.context("an attempt")?;
+            recorded(space.handle.submit(Input::Dispatch { payload_id, adjudication_id: None }).await?)
+        }
     };
     let settled = |view: &View, number: usize| {
         let attempt = attempts.get(number).and_then(|(_, attempt_id)| view.attempts.get(attempt_id));
         attempt.is_some_and(|attempt| attempt.outcome.is_some())
     };
-    let took = if in_flight == 1 {
-        space.pump(count, 1, submit, settled).await?
-    } else {
-        concurrent(&space, &attempts, in_flight).await?
-    };
+    let spent = space.pump(count, in_flight, begin, settled).await?;
     space.finish().await?;
-    Ok(count as f64 / took.as_secs_f64())
-}
-
-/// Many dispatches at once, each from a task of its own.
-async fn concurrent(
-    space: &Space,
-    attempts: &[(PayloadId, closer_contracts::id::AttemptId)],
-    in_flight: usize,
-) -> Result<Duration> {
-    let begun_at = Instant::now();
-    let places = Arc::new(tokio::sync::Semaphore::new(in_flight));
-    let mut tasks = tokio::task::JoinSet::new();
-    for (payload_id, attempt_id) in attempts.iter().cloned() {
-        let (handle, place) = (space.handle.clone(), Arc::clone(&places).acquire_owned().await?);
-        tasks.spawn(async move {
-            recorded(handle.submit(Input::Dispatch { payload_id, adjudication_id: None }).await?)?;
-            let mut views = handle.subscribe();
-            let settled =
-                |view: &Arc<View>| view.attempts.get(&attempt_id).is_some_and(|attempt| attempt.outcome.is_some());
-            views.wait_for(settled).await?;
-            drop(place);
-            anyhow::Ok(())
-        });
-    }
-    while let Some(task) = tasks.join_next().await {
-        task??;
-    }
-    Ok(begun_at.elapsed())
+    Ok(spent)
 }
 
 type Sessions = (Session, Session, Session);
