@@ -2,14 +2,13 @@
 //!
 //! Spec: §4.2, §8.1, §8.2, C7, DEC-46 to DEC-49.
 
-use crate::entry::{AttemptStatus, Entry, Intent, LedgerEntry, LedgerMovement, Outcome};
+use crate::entry::{AttemptStatus, Entry, Intent, Outcome};
 use crate::input::{Effect, Reply};
-use crate::ledger::Ledger;
+use crate::ledger::{self, Ledger};
 use crate::port::{Order, Performed};
 use crate::sequence::Deciding;
 use crate::streams;
 use crate::view::{Attempt, OnRecord, View};
-use crate::work::{movement, reserve};
 use closer_contracts::action::Action;
 use closer_contracts::adjudication::Adjudication;
 use closer_contracts::branch;
@@ -18,7 +17,7 @@ use closer_contracts::fault::Fault;
 use closer_contracts::id::{AdjudicationId, ArtifactId, AttemptId, EvidenceId, Id, Key, ObligationId, PayloadId, Text};
 use closer_contracts::item::ItemKind;
 use closer_contracts::record::{Reads, StreamId};
-use closer_contracts::refs::{Amounts, ArtifactRef, VersionedRef};
+use closer_contracts::refs::{ArtifactRef, VersionedRef};
 use closer_contracts::refusal::{CheckKind, Denial, RefusalCode as Code};
 use closer_monitor::{
     Admission, AttemptStanding, DisclosureStanding, KeyStanding, MovedFact, Offered, Reservation, Situation, Verdict,
@@ -137,11 +136,11 @@ pub(crate) fn admit(
             Denial::new(Code::UnresolvedRef, CheckKind::Resolution, "the obligation is not accepted").of(obligation_id);
         return deciding.refuse(payload_id.into(), Some(action.logical_digest), vec![denial]);
     };
-    let path = Ledger::path(obligation_id);
+    let (path, lane) = (Ledger::path(obligation_id), ledger::lane_of(view, obligation_id));
     let reservation = view
         .state
         .operation(&action.operation)
-        .map_or(Reservation::Fits, |entry| view.ledger.room(&path, &entry.worst_case));
+        .map_or(Reservation::Fits, |entry| view.ledger.room(&path, &entry.worst_case, lane));
     let situation = Situation {
         now: &deciding.at.now,
         clock: deciding.at.clock,
@@ -202,8 +201,7 @@ fn intend(
         profile_ref: profile_ref(view),
     };
     let intent_ref = record_intent(deciding, action, &offered.body.adjudication_id, intent)?;
-    let path = Ledger::path(obligation_id);
-    reserve(deciding, Key::new(action.attempt_id.as_str()), path, admission.worst_case().clone())?;
+    ledger::reserve(deciding, Key::new(action.attempt_id.as_str()), obligation_id, admission.worst_case().clone())?;
     let order = Order { action: action.clone(), entry: Arc::new(entry.clone()) };
     let restriction_cursor = view.restrictions_decided;
     deciding.effects.push(Effect::Perform { admission, order, restriction_cursor });
@@ -292,8 +290,8 @@ pub(crate) fn performed(
     };
     let settled = outcome.status.is_settled();
     let reference = record_outcome(deciding, attempt, outcome)?;
-    if settled {
-        settle_reservation(deciding, attempt_id, Amounts::default())?;
+    if branch!("dispatch.nothing_left", settled) {
+        ledger::release(deciding, Key::new(attempt_id.as_str()))?;
     }
     Ok(Reply::Recorded(vec![reference]))
 }
@@ -328,21 +326,6 @@ pub(crate) fn record_outcome(
     deciding.effects.push(Effect::Advance(attempt.intent.episode_id.clone()));
     let digest = deciding.batch.push(&id, Entry::Outcome(Arc::new(outcome)), streams, Vec::new())?;
     Ok(ArtifactRef { id: ArtifactId::new(id), digest })
-}
-
-/// Settles an attempt's reservation: uncertain usage stays reserved until here (§8.3).
-pub(crate) fn settle_reservation(
-    deciding: &mut Deciding<'_>,
-    attempt_id: &AttemptId,
-    used: Amounts,
-) -> Result<(), Fault> {
-    let entry = LedgerEntry {
-        reservation: Key::new(attempt_id.as_str()),
-        budgets: Vec::new(),
-        movement: LedgerMovement::Settled,
-        amounts: used,
-    };
-    movement(deciding, entry)
 }
 
 /// The settled attempt of a readback: confirmed, or shown not to have taken effect where that can be shown (DEC-49).

@@ -2,9 +2,10 @@
 //!
 //! Spec: SR14, §6.3, C8, DEC-49, DEC-50.
 
-use crate::dispatch::{record_outcome, settle_reservation, settled_by};
+use crate::dispatch::{record_outcome, settled_by};
 use crate::entry::AttemptStatus;
 use crate::input::Reply;
+use crate::ledger;
 use crate::port::Observed;
 use crate::sequence::{Deciding, record_payload};
 use crate::services::{self, Lineage};
@@ -207,7 +208,7 @@ pub(crate) fn intake(
     let claim = (streams::artifact_claim("evidence", evidence.evidence_id.as_str()), payload.content_digest());
     let reference = record_payload(deciding, payload, auth, own, vec![claim])?;
     if let Some(readback) = &evidence.readback {
-        settle(deciding, evidence, readback, &reference)?;
+        settle(deciding, readback, &reference)?;
     }
     deciding.fire()?;
     Ok(Reply::Recorded(vec![reference]))
@@ -279,12 +280,7 @@ fn objections(deciding: &Deciding<'_>, evidence: &Evidence, payload: &Payload) -
 
 /// Settles the attempt: a match confirms the effect; a settled mismatch shows that there is none only where repetition is
 /// safe or conditional. Anything else stays unknown.
-fn settle(
-    deciding: &mut Deciding<'_>,
-    evidence: &Evidence,
-    readback: &Readback,
-    reference: &ArtifactRef,
-) -> Result<(), Fault> {
+fn settle(deciding: &mut Deciding<'_>, readback: &Readback, reference: &ArtifactRef) -> Result<(), Fault> {
     let Some(attempt) = deciding.view.attempts.get(&readback.attempt_id).filter(|attempt| !attempt.status.is_settled())
     else {
         return Ok(());
@@ -307,13 +303,16 @@ fn settle(
     if changes {
         record_outcome(deciding, attempt, settled_by(attempt, status, reference.clone(), Text::from(reason)))?;
     }
-    if status.is_settled() {
-        let used = Amounts { calls: Some(1), time_ms: used_ms(attempt, &evidence.observed_at), ..Amounts::default() };
-        settle_reservation(deciding, &readback.attempt_id, used)?;
+    if branch!("readback.settled", status.is_settled()) {
+        let used = Amounts { calls: Some(1), time_ms: call_ms(attempt), ..Amounts::default() };
+        ledger::settle(deciding, Key::new(readback.attempt_id.as_str()), used)?;
     }
     Ok(())
 }
 
-fn used_ms(attempt: &Attempt, observed_at: &Timestamp) -> Option<u64> {
-    u64::try_from(observed_at.unix_ms().saturating_sub(attempt.intent.authorized_at.unix_ms())).ok()
+/// How long the call took, where it returned.
+fn call_ms(attempt: &Attempt) -> Option<u64> {
+    let outcome = attempt.outcome.as_deref()?;
+    let (sent_at, responded_at) = (outcome.sent_at.as_ref()?, outcome.responded_at.as_ref()?);
+    u64::try_from(responded_at.unix_ms().saturating_sub(sent_at.unix_ms())).ok()
 }

@@ -1,8 +1,7 @@
 //! Bounded work: a packet to one participant, and the answer that comes back. Spec: §4.1, §4.3, C5, C6.
 
-use crate::entry::{Entry, LedgerEntry, LedgerMovement};
 use crate::input::Reply;
-use crate::ledger::Ledger;
+use crate::ledger::{self, Ledger};
 use crate::sequence::{Deciding, record_payload};
 use crate::services::{self, Lineage};
 use crate::streams;
@@ -14,8 +13,8 @@ use closer_contracts::canonical::{self, Canonical};
 use closer_contracts::contract::Check;
 use closer_contracts::envelope::DisclosureRef;
 use closer_contracts::id::{
-    ActorId, ArtifactId, BudgetId, CategoryId, CoalitionId, DisclosureId, EvidenceId, Id, Key, OperationId, PayloadId,
-    PurposeId, WorkId,
+    ActorId, ArtifactId, CategoryId, CoalitionId, DisclosureId, EvidenceId, Id, Key, OperationId, PayloadId, PurposeId,
+    WorkId,
 };
 use closer_contracts::item::Item;
 use closer_contracts::refs::{Amounts, ArtifactRef, Plain, ProducerRole, VersionedRef};
@@ -272,14 +271,14 @@ pub(crate) fn issue(
             vec![Fault::schema("work names its obligation").within("obligation_ids").into()],
         );
     };
-    let path = Ledger::path(obligation_id);
     let amounts = worst_case(work);
-    let room = deciding.view.ledger.room(&path, &amounts);
+    let lane = ledger::lane_of(deciding.view, obligation_id);
+    let room = deciding.view.ledger.room(&Ledger::path(obligation_id), &amounts, lane);
     if let Some(denial) = no_room(&room) {
         return deciding.refuse(subject, digest, vec![denial]);
     }
     let reference = record_payload(deciding, payload, auth, Vec::new(), Vec::new())?;
-    reserve(deciding, Key::new(work.work_id.as_str()), path, amounts)?;
+    ledger::reserve(deciding, Key::new(work.work_id.as_str()), obligation_id, amounts)?;
     Ok(Reply::Recorded(vec![reference]))
 }
 
@@ -296,24 +295,6 @@ fn no_room(room: &Reservation) -> Option<Denial> {
             Some(Denial::new(Code::UncappedRoute, CheckKind::Runtime, reason).of(dimension))
         }
     }
-}
-
-/// Records a reservation of the whole unit on every budget of the path.
-pub(crate) fn reserve(
-    deciding: &mut Deciding<'_>,
-    reservation: Key,
-    budgets: Vec<BudgetId>,
-    amounts: Amounts,
-) -> Result<(), Fault> {
-    movement(deciding, LedgerEntry { reservation, budgets, movement: LedgerMovement::Reserved, amounts })
-}
-
-/// Records a movement of the ledger.
-pub(crate) fn movement(deciding: &mut Deciding<'_>, entry: LedgerEntry) -> Result<(), Fault> {
-    let id =
-        crate::derived_id(&format!("ledger.{}", entry.movement), entry.reservation.as_str().replace(' ', "_").as_str());
-    deciding.batch.push(&id, Entry::Ledger(entry), vec![streams::ledger()], Vec::new())?;
-    Ok(())
 }
 
 /// Reads a participant's answer: untrusted bytes, held to the output contract strictly (DEC-88).
@@ -369,13 +350,10 @@ pub(crate) fn answer(
         result.assessments.iter().map(|relation| streams::proposition(&relation.proposition_id)).collect();
     propositions.extend(result.claims.iter().map(|claim| streams::proposition(&claim.proposition.proposition_id)));
     let reference = record_payload(deciding, payload, auth, propositions, Vec::new())?;
-    let settled = LedgerEntry {
-        reservation: Key::new(result.work_id.as_str()),
-        budgets: Vec::new(),
-        movement: LedgerMovement::Settled,
-        amounts: Amounts { calls: Some(1), ..Amounts::default() },
-    };
-    movement(deciding, settled)?;
+    let issued_at = deciding.view.works.get(&result.work_id).map(|work| work.admitted_at.unix_ms());
+    let took = issued_at.map(|issued_at| deciding.at.now.unix_ms().saturating_sub(issued_at));
+    let used = Amounts { calls: Some(1), time_ms: took.and_then(|took| took.try_into().ok()), ..Amounts::default() };
+    ledger::settle(deciding, Key::new(result.work_id.as_str()), used)?;
     Ok(Reply::Recorded(vec![reference]))
 }
 
