@@ -5,6 +5,7 @@
 //! once, so that what is measured is the runtime and the disk.
 
 use crate::load::Load;
+use crate::memory;
 use crate::report::{Report, median};
 use crate::sqlite;
 use anyhow::{Context, Result, ensure};
@@ -24,7 +25,7 @@ use closer_protocol::port::{
     Clock, Ids, NoAnswer, Observed, Observer, Operations, Order, Participant, Pending, Performed, ReadbackOrder,
 };
 use closer_protocol::{Input, Moment, Reply, View, action, adjudicate, services, work};
-use closer_scenarios::founding::{BEGINNING, Deployment, grant, identity};
+use closer_scenarios::founding::{BEGINNING, Deployment, grant, identity, obligation};
 use closer_scenarios::{World, worker};
 use closer_store::{Log, RecordLog};
 use ed25519_dalek::SigningKey;
@@ -45,6 +46,9 @@ pub(crate) struct Options {
     /// Rounds of the SQLite measurement, of which the median counts
     #[arg(long, default_value_t = 3)]
     rounds: usize,
+    /// Open obligations in one space, for their memory
+    #[arg(long, default_value_t = 4_000)]
+    obligations: usize,
     /// Where to measure; a temporary folder inside it is used and removed
     #[arg(long, default_value = ".")]
     folder: PathBuf,
@@ -53,6 +57,7 @@ pub(crate) struct Options {
 pub(crate) fn run(options: &Options) -> Result<()> {
     let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build()?;
     let mut report = Report::default();
+    memory::run(&options.folder, options.obligations, &mut report)?;
     let mut folders = Vec::new();
     for in_flight in [1, 64] {
         let mut rates = Vec::new();
@@ -189,7 +194,7 @@ impl Participant for Silent {
     }
 }
 
-struct Space {
+pub(crate) struct Space {
     runtime: Runtime,
     handle: Handle,
     log: Arc<Log>,
@@ -197,28 +202,34 @@ struct Space {
     key: Option<SigningKey>,
 }
 
-async fn start(folder: &Path, count: usize, signed: bool, participant: Arc<dyn Participant>) -> Result<Arc<Space>> {
+/// The deployment with `count` obligations.
+fn deployment(count: usize, key: Option<&SigningKey>) -> Deployment {
     let mut deployment = Deployment::default();
-    deployment.founding.obligations.clear();
-    for number in 0..count {
-        deployment = deployment.with_obligation(&format!("o-{number}"), &format!("entity-{number}"));
-    }
+    deployment.founding.obligations =
+        (0..count).map(|number| obligation(&format!("o-{number}"), &format!("entity-{number}"))).collect();
     let mut wide = grant("grant-1", "plan.change", &["basic"]);
     for targets in &mut wide.targets {
         targets.address = "*".into();
     }
-    deployment = deployment.with(Item::Grant(wide)).with_profile(|profile| {
+    let deployment = deployment.with(Item::Grant(wide)).with_profile(|profile| {
         profile.mechanisms = vec![Mechanism::Session, Mechanism::Ed25519];
         profile.signing_policy.rotation = Some("Yearly.".into());
         profile.signing_policy.revocation = Some("By the user.".into());
         profile.signing_policy.scope = Some("Events.".into());
         profile.limits.fan_out_max = 100_000;
     });
+    deployment.with(Item::Identity(observer(key)))
+}
+
+async fn start(folder: &Path, count: usize, signed: bool, participant: Arc<dyn Participant>) -> Result<Arc<Space>> {
     let key = signed.then(|| SigningKey::from_bytes(&[7; 32]));
-    deployment = deployment.with(Item::Identity(observer(key.as_ref())));
     let log = Arc::new(Log::open(folder, None)?);
     let (now, clock) = BenchClock.now();
-    closer_actors::found(&log, &deployment.founding, &Moment { now, clock }).await?;
+    closer_actors::found(&log, &deployment(count, key.as_ref()).founding, &Moment { now, clock }).await?;
+    serve(log, key, participant).await
+}
+
+async fn serve(log: Arc<Log>, key: Option<SigningKey>, participant: Arc<dyn Participant>) -> Result<Arc<Space>> {
     let memory = Memory::default();
     let ports = Ports {
         clock: Arc::new(BenchClock),
@@ -231,6 +242,26 @@ async fn start(folder: &Path, count: usize, signed: bool, participant: Arc<dyn P
     let handle = runtime.handle();
     let observer = handle.session(&"observer-1".into())?;
     Ok(Arc::new(Space { runtime, handle, log, observer, key }))
+}
+
+/// Founds a space of `count` obligations in a folder, and closes it.
+pub(crate) fn found(folder: &Path, count: usize) -> Result<()> {
+    let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build()?;
+    let space = runtime.block_on(start(folder, count, false, Arc::new(Silent)))?;
+    runtime.block_on(close(space))
+}
+
+/// Opens the space in a folder, with its derived state.
+pub(crate) async fn open(folder: &Path) -> Result<Arc<Space>> {
+    let space = serve(Arc::new(Log::open(folder, None)?), None, Arc::new(Silent)).await?;
+    let derived = space.log.derived().context("the derived state")?;
+    ensure!(derived.wait_for(space.log.durable(), Duration::from_secs(300)), "the derived state does not catch up");
+    Ok(space)
+}
+
+/// Stops a space and verifies its log.
+pub(crate) async fn close(space: Arc<Space>) -> Result<()> {
+    space.finish().await.map(|_| ())
 }
 
 fn observer(key: Option<&SigningKey>) -> Identity {

@@ -4,6 +4,7 @@
 
 mod action;
 mod load;
+mod memory;
 mod ours;
 mod raw;
 mod reopen;
@@ -29,6 +30,9 @@ enum Subject {
     /// Fills a store and waits to be killed
     #[command(hide = true)]
     Fill(reopen::Fill),
+    /// Opens a space and says how much memory that takes
+    #[command(hide = true)]
+    Hold(memory::Hold),
 }
 
 fn main() -> anyhow::Result<()> {
@@ -36,5 +40,6 @@ fn main() -> anyhow::Result<()> {
         Subject::Store(options) => store::run(&options),
         Subject::Action(options) => action::run(&options),
         Subject::Fill(fill) => reopen::fill(&fill),
+        Subject::Hold(hold) => memory::hold(&hold),
     }
 }

@@ -9,6 +9,10 @@ use closer_contracts::record::Record;
 use rusqlite::{Connection, OptionalExtension, params};
 use std::path::Path;
 use std::sync::mpsc::{Sender, channel};
+use std::time::Duration;
+
+/// The longest that a commit may take: the committer may have ended over an error.
+const COMMIT_MAX: Duration = Duration::from_secs(60);
 
 const SCHEMA: &str = "
     PRAGMA journal_mode = WAL;
@@ -43,7 +47,7 @@ pub(crate) fn run(folder: &Path, load: Load) -> Result<f64> {
         let (done, landed) = channel();
         move || {
             sender.send((submitter.next(), done.clone())).map_err(|_| anyhow!("the committer is gone"))?;
-            Ok(landed.recv()?)
+            landed.recv_timeout(COMMIT_MAX).context("the committer does not commit")
         }
     });
     drop(sender);
