@@ -20,7 +20,7 @@ use closer_contracts::id::{ChangeKindId, SourceId, Text};
 use closer_contracts::item::IdentityKind;
 use closer_contracts::refs::{ProducerRole, TargetPattern};
 use closer_contracts::refusal::{CheckKind, Denial, RefusalCode};
-use closer_protocol::{Reply, View};
+use closer_protocol::{Reply, View, urgent};
 use closer_store::StoreError;
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
@@ -136,6 +136,38 @@ pub enum Request {
         /// Whether it was compromised: whatever it signed is then flagged.
         compromised: bool,
     },
+}
+
+impl Request {
+    /// Whether it restricts, so that it is heard however many others wait (design §3, the urgent lane).
+    #[must_use]
+    pub fn is_urgent(&self, view: &View) -> bool {
+        let restricts = |source: &SourceId, kind: &ChangeKindId| urgent::listed(view, source, kind).is_some();
+        match self {
+            Self::Restrict(_) => true,
+            Self::EventSend(draft) => restricts(&draft.source_id, &draft.change_kind),
+            Self::PayloadSend { payload, .. } => {
+                act::event_of(payload).is_some_and(|event| restricts(&event.source.source_id, &event.change_kind))
+            }
+            Self::ObligationList { .. }
+            | Self::ObligationShow { .. }
+            | Self::ObligationTrace { .. }
+            | Self::ObligationWhy { .. }
+            | Self::ReentryList { .. }
+            | Self::ReentryRegister { .. }
+            | Self::ReentryTest { .. }
+            | Self::BenchList { .. }
+            | Self::BenchShow { .. }
+            | Self::BenchDecide { .. }
+            | Self::ReceiptShow { .. }
+            | Self::Verify
+            | Self::Rebuild
+            | Self::Backup { .. }
+            | Self::KeysList
+            | Self::KeysRotate { .. }
+            | Self::KeysRevoke { .. } => false,
+        }
+    }
 }
 
 /// An event to be announced.

@@ -14,7 +14,7 @@ use closer_protocol::entry::ArtifactBody;
 use closer_protocol::port::{Clock, Ids, Pending};
 use closer_protocol::sequence::Sequence;
 use closer_protocol::{Input, Moment, Reply, Submission, View};
-use closer_store::{Declined, Log, RecordLog};
+use closer_store::{Declined, Log, RecordLog, StoreError};
 use std::collections::BTreeMap;
 use std::path::Path;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -75,13 +75,18 @@ impl Resting {
         let step = sequence.take(input, self.moment(), &*self.log)?;
         let recorded = self.epoch().and_then(|epoch| append(&self.log, epoch, step.append));
         match recorded {
-            Ok(()) => sequence.acknowledged(),
+            Ok(()) => {
+                sequence.acknowledged();
+                Ok(step.reply)
+            }
             Err(error) => {
                 sequence.discard();
-                return Err(error);
+                match error {
+                    Error::Store(StoreError::StoreFull) => Ok(Reply::Refused(vec![closer_actors::storage_full()])),
+                    error => Err(error),
+                }
             }
         }
-        Ok(step.reply)
     }
 }
 

@@ -13,3 +13,5 @@ mod deployment;
 mod examples;
 #[cfg(test)]
 mod store;
+#[cfg(test)]
+mod urgent;

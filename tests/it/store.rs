@@ -1,19 +1,11 @@
 //! The log as a whole: copies, damage, the process that holds it.
 
-use crate::support::{Place, counting};
+use crate::support::{Place, counting, segments};
 use std::fs;
 use std::io::{BufRead, BufReader, Write};
 use std::os::unix::fs::PermissionsExt;
 use std::os::unix::net::UnixStream;
-use std::path::{Path, PathBuf};
-
-fn segments(store: &Path) -> Vec<PathBuf> {
-    let log = fs::read_dir(store.join("log")).unwrap().map(|entry| entry.unwrap().path());
-    let mut segments: Vec<PathBuf> =
-        log.filter(|path| path.extension().is_some_and(|extension| extension == "log")).collect();
-    segments.sort();
-    segments
-}
+use std::path::Path;
 
 /// The segments of a backup by name.
 fn files(backup: &Path) -> Vec<(String, Vec<u8>)> {

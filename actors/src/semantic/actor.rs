@@ -2,13 +2,12 @@
 
 use super::Message;
 use super::in_flight::{InFlight, intent_of};
-use crate::error::Error;
+use crate::error::{Error, storage_full};
 use crate::lanes::{Caller, Offer};
 use crate::replay::replay;
 use crate::scheduler;
 use crate::space::Space;
 use closer_contracts::record::{Conflict, Epoch, FencedAppend};
-use closer_contracts::refusal::{CheckKind, Denial, RefusalCode};
 use closer_protocol::input::Effect;
 use closer_protocol::sequence::Sequence;
 use closer_protocol::{Input, Moment, Reply};
@@ -207,8 +206,7 @@ impl Service {
                 return Ok(false);
             }
             Declined::Store(StoreError::StoreFull) => {
-                let denial = Denial::new(RefusalCode::StorageFull, CheckKind::Runtime, "the store is full");
-                caller.tell(Ok(Reply::Refused(vec![denial])));
+                caller.tell(Ok(Reply::Refused(vec![storage_full()])));
             }
             Declined::Store(error) => caller.tell(Err(error.into())),
         }
