@@ -63,7 +63,7 @@ const fn every_ms() -> u64 {
 }
 
 /// The event that a changed observation is announced with.
-#[derive(Debug, Clone, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct ObservedEvent {
     /// The source that announces it; the runtime's observer must be one of its emitters.

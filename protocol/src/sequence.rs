@@ -42,6 +42,7 @@ pub fn lane(input: &Input, view: &View) -> Lane {
         | Input::Artifact(_)
         | Input::Issue { .. }
         | Input::Unreadable { .. }
+        | Input::Unseen { .. }
         | Input::Open { .. }
         | Input::Dispatch { .. }
         | Input::Commit { .. }
@@ -196,6 +197,9 @@ fn decide(view: &View, input: &Input, at: &Moment, reads: &dyn Reads, unreadable
         }
         Input::Artifact(submission) => bench::decide_artifact(&mut deciding, submission, reads)?,
         Input::Unreadable { subject, denial } => refuse_unreadable(&mut deciding, subject, denial, unreadable)?,
+        Input::Unseen { target, method, obligation_id, reason } => {
+            readback::unseen(&mut deciding, target, method, obligation_id, reason)?
+        }
         Input::Open { obligation_id, episode_id } => episode::open(&mut deciding, obligation_id, episode_id)?,
         Input::Dispatch { payload_id, adjudication_id } => {
             dispatch::admit(&mut deciding, payload_id, adjudication_id.as_ref(), reads)?
@@ -232,6 +236,7 @@ fn refuse_taken<'a>(
         Input::Dispatch { payload_id, .. } => (Id::from(payload_id), None),
         Input::Performed { attempt_id, .. } => (Id::from(attempt_id), None),
         Input::Commit { delta_id } => (Id::from(delta_id), None),
+        Input::Unseen { target, .. } => (Id::new(target.address.as_str()), None),
         Input::Unreadable { .. } | Input::Tick | Input::Recover { .. } => (Id::from("sequence"), None),
     };
     deciding.batch = Batch::new(reads, &deciding.at.now, lane(input, deciding.view));
