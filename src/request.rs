@@ -261,17 +261,22 @@ impl Answer {
             let reason = "as much work is admitted as the runtime takes; try again shortly";
             return Self::refused(&[Denial::new(RefusalCode::Busy, CheckKind::Runtime, reason)]);
         }
-        let damaged = matches!(
-            error,
-            Error::Store(StoreError::Corruption(_))
-                | Error::Divergence(_)
-                | Error::Actors(
-                    closer_actors::Error::Store(StoreError::Corruption(_)) | closer_actors::Error::Divergence(_)
-                )
-        );
-        let outcome = if damaged { Outcome::Corruption } else { Outcome::Failed };
         let text = error.to_string();
-        Self::new(outcome, json!({ "error": text }), vec![text])
+        match error {
+            Error::Store(StoreError::Corruption(damage))
+            | Error::Actors(closer_actors::Error::Store(StoreError::Corruption(damage))) => record::damaged(damage),
+            Error::Divergence(_) | Error::Actors(closer_actors::Error::Divergence(_)) => {
+                Self::new(Outcome::Corruption, json!({ "error": text }), vec![text])
+            }
+            Error::Deployment(_)
+            | Error::Store(_)
+            | Error::Actors(_)
+            | Error::Fault(_)
+            | Error::Io { .. }
+            | Error::Unreachable { .. }
+            | Error::World(_)
+            | Error::Runtime(_) => Self::new(Outcome::Failed, json!({ "error": text }), vec![text]),
+        }
     }
 
     /// A refusal: the foremost denial first, each with its page.
@@ -357,7 +362,7 @@ pub async fn answer(space: &dyn Space, identity: &ActorId, request: Request) -> 
 }
 
 pub use obligation::trace;
-pub use record::{backup, rebuild, verify};
+pub use record::{backup, rebuild, verify, verify_at_rest};
 
 /// The identity that whoever runs this process speaks for unless told otherwise: the user.
 #[must_use]

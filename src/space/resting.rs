@@ -34,8 +34,7 @@ impl std::fmt::Debug for Resting {
     }
 }
 
-fn append(log: &Log, epoch: Epoch, append: Option<FencedAppend>) -> Result<(), Error> {
-    let Some(append) = append else { return Ok(()) };
+fn append(log: &Log, epoch: Epoch, append: FencedAppend) -> Result<(), Error> {
     let ticket = log.submit(epoch, append).map_err(|declined| match declined {
         Declined::Store(error) => Error::from(error),
         Declined::Conflict(conflict) => Error::Runtime(format!("a guard failed: {conflict:?}")),
@@ -61,7 +60,7 @@ impl Resting {
         })
     }
 
-    /// Takes the lease at the first decision: whoever only looks leaves no trace.
+    /// Takes the lease for the first record: whoever records nothing leaves no trace.
     fn epoch(&self) -> Result<Epoch, Error> {
         let mut held = self.epoch.lock().unwrap_or_else(PoisonError::into_inner);
         match *held {
@@ -73,8 +72,8 @@ impl Resting {
     fn decide(&self, input: Input) -> Result<Reply, Error> {
         let mut sequence = self.sequence.lock().unwrap_or_else(PoisonError::into_inner);
         let step = sequence.take(input, self.moment(), &*self.log)?;
-        let recorded = self.epoch().and_then(|epoch| append(&self.log, epoch, step.append));
-        match recorded {
+        let Some(records) = step.append else { return Ok(step.reply) };
+        match self.epoch().and_then(|epoch| append(&self.log, epoch, records)) {
             Ok(()) => {
                 sequence.acknowledged();
                 Ok(step.reply)
