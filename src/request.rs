@@ -361,6 +361,7 @@ pub async fn answer(space: &dyn Space, identity: &ActorId, request: Request) -> 
     }
 }
 
+pub use bench::futile;
 pub use obligation::trace;
 pub use record::{backup, rebuild, verify, verify_at_rest};
 

@@ -156,3 +156,18 @@ fn a_cheaper_plan_is_taken_on_the_owners_word_alone() {
     assert_eq!((&state["changes"], &state["accounts"]["acme"]["plan"]), (&1.into(), &"economy".into()));
     assert!(stages(&run, "obligation.cost").contains(&"readback".to_owned()));
 }
+
+/// An answer that leads back to the same question is not given for ever.
+#[test]
+fn answering_stops_where_the_same_question_comes_back() {
+    if !has_openssl() {
+        return;
+    }
+    let place = Place::example("certificate-renewal", |text| text);
+    let run = place.run(&["--answer", "investigate"]).expect(6);
+    assert_eq!(run.stderr.matches("answered: investigate").count(), 1, "{}", run.stderr);
+    assert!(run.stderr.contains("nothing new was found since"), "{}", run.stderr);
+    let again = place.run(&["--answer", "investigate"]).expect(6);
+    assert_eq!(again.stderr.matches("answered: investigate").count(), 0, "{}", again.stderr);
+    place.run(&["--answer"]).expect(0);
+}
