@@ -5,6 +5,7 @@
 //! a thing: whatever is founded is an item that the log could hold as it stands.
 
 mod defaults;
+mod distinct;
 mod founding;
 mod moments;
 mod naming;
@@ -133,6 +134,7 @@ impl Deployment {
     pub fn load(directory: &Path, now: &Timestamp) -> Result<Self, Misfit> {
         let (source, mut file) = Source::read(&directory.join(FILE))?;
         let directory = std::path::absolute(directory).map_err(|error| source.misfit("", error.to_string()))?;
+        distinct::check(&source, &file)?;
         moments::resolve(&source, &mut file, now)?;
         let settings = file.remove("run").unwrap_or(Value::Object(Map::new()));
         let settings: Settings = source.typed("run", settings)?;
@@ -194,11 +196,7 @@ fn participants(
         let identity = entry.remove("identity").unwrap_or(Value::Null);
         let identity: ActorId = source.typed(&format!("{field}.identity"), identity)?;
         let config = source.typed(&field, Value::Object(entry))?;
-        if participants.insert(identity.clone(), config).is_some() {
-            return Err(
-                source.misfit(format!("{field}.identity"), format!("`{identity}` does the work of two entries"))
-            );
-        }
+        participants.insert(identity, config);
     }
     Ok(participants)
 }
