@@ -128,6 +128,13 @@ pub enum Effect {
         /// The newest restriction that was decided.
         restriction_cursor: u64,
     },
+    /// Ask for the cancellation of an effect under way, where it can be called back.
+    Cancel {
+        /// The attempt.
+        attempt_id: AttemptId,
+        /// What it does.
+        order: Order,
+    },
     /// An obligation has become eligible for work.
     Eligible(ObligationId),
     /// An episode can go on.

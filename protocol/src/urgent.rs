@@ -421,6 +421,7 @@ fn land(
     let authorities = delta.required_authority_refs.iter().map(|authority| authority.reference.clone()).collect();
     let origins = view.genesis.clone().into_iter().collect();
     let derivation = Derivation { authorities, origins, urgent: Some(duty), ..Derivation::at(deciding.at.now.clone()) };
+    crate::cancel::covered(deciding, &details.affected_scope)?;
     commit::urgent(deciding, delta, derivation, details)
 }
 

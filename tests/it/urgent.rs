@@ -1,7 +1,7 @@
 //! Restricting while everything else has its hands full: a run that is saturated, a socket that is crowded, a disk that is
 //! full.
 
-use crate::support::{Mount, Place, counting, entries, many, segments};
+use crate::support::{Mount, Place, counting, entries, many, segments, taking};
 use closer::request::{Answer, Asked, Outcome, Request};
 use closer::space::{Resting, Space};
 use closer_contracts::delta::Change;
@@ -240,4 +240,26 @@ fn on_a_full_disk_only_a_restriction_is_recorded() {
     mount.resize("260M");
     place.call(&event).expect(0);
     place.call(&["verify"]).expect(0);
+}
+
+/// What can be called back is, when it is restricted: the program is ended, and what it did is left to its readback.
+#[test]
+fn a_restriction_ends_a_program_that_can_be_called_back() {
+    let deployment = taking("25", "not_repeat_safe").replace("repeat_safety =", "cancellable = true\nrepeat_safety =");
+    let place = Place::with(&deployment);
+    let running = place.running(&["--until-stopped"]);
+    until("no effect is under way", || runs(&place) > 0);
+    let asked = Instant::now();
+    place.call(&RESTRICT).expect(0);
+    until("the program was not ended", || {
+        let why = place.call(&["--json", "obligation", "why", "obligation.count"]).expect(0).json();
+        why["waiting"].as_array().unwrap().iter().any(|told| told["status"] == "outcome_unknown")
+    });
+    assert!(asked.elapsed() < Duration::from_secs(15), "{:?}", asked.elapsed());
+    assert!(matches!(running.stop(), Some(0 | 8)));
+    let told = entries(&place).into_iter().filter_map(|(_, entry)| match entry {
+        Entry::Notice(notice) => Some(notice.text.to_string()),
+        _ => None,
+    });
+    assert!(told.into_iter().any(|text| text.contains("cancellation") && text.contains("a restriction covers it")));
 }

@@ -5,6 +5,8 @@ mod actions;
 #[cfg(test)]
 mod adjudication;
 #[cfg(test)]
+mod cancels;
+#[cfg(test)]
 mod commits;
 #[cfg(test)]
 mod confessions;
