@@ -16,7 +16,7 @@ pub use process::{Command, Companion, Running};
 pub use source::{FILE_BYTES_MAX, Misfit};
 
 use closer_adapters::participants::ParticipantConfig;
-use closer_contracts::id::{ActorId, ChangeKindId, EntityId, Id, ObligationId, ReadbackMethodId, SourceId};
+use closer_contracts::id::{ActorId, ChangeKindId, EntityId, ObligationId, ReadbackMethodId, SourceId};
 use closer_contracts::item::Item;
 use closer_contracts::refs::Target;
 use closer_contracts::time::Timestamp;
@@ -53,8 +53,6 @@ pub struct Observation {
     /// How long to wait between two looks, in milliseconds. Default 1 s.
     #[serde(default = "every_ms")]
     pub every_ms: u64,
-    /// It is looked at only once work has left this subject open for want of evidence: a probe on demand. Default: always.
-    pub on_need: Option<Id>,
     /// The event that a change is, where it is one.
     pub event: Option<ObservedEvent>,
 }

@@ -14,7 +14,6 @@ use closer_contracts::id::{EventId, Id, Key, PayloadId, ReadbackMethodId, Text};
 use closer_contracts::item::{Item, ItemKind, ReadbackMethod};
 use closer_contracts::refs::{ArtifactRef, ProducerRole, SourceRef, Target};
 use closer_contracts::refusal::RefusalCode;
-use closer_contracts::work::{Need, WorkResult};
 use closer_protocol::port::{Observed, Observer, ReadbackOrder};
 use closer_protocol::services::{self, Lineage};
 use closer_protocol::view::OnRecord;
@@ -104,7 +103,7 @@ impl Looker {
     /// Looks once, and hands in what changed. While an attempt on the target is not settled, its readback has the word.
     async fn look(&self, space: &Running, observer: &dyn Observer) -> Result<(), Error> {
         let view = space.view();
-        if self.is_being_changed(&view) || self.needed(&view).is_empty() {
+        if self.is_being_changed(&view) {
             return Ok(());
         }
         let Some(method) = self.registered(&view) else {
@@ -130,30 +129,30 @@ impl Looker {
             view.observed.get(&newest).and_then(|(_, id)| view.evidence.get(id)).filter(|newest| {
                 newest.body.observation == *seen && newest.body.target_binding.target_version == *version
             });
-        let needed = self.needed(&view);
-        let is_news = |observation: &&&Observation| {
+        let is_news = |observation: &&Observation| {
             let told = |newest: &OnRecord<Evidence>| {
                 newest.payload.envelope().obligation_ids.contains(&observation.obligation_id)
             };
             !newest.is_some_and(|newest| told(newest))
         };
-        let news: Vec<&Observation> = needed.iter().filter(is_news).copied().collect();
-        if news.is_empty() {
-            return Ok(());
+        let news: Vec<&Observation> = self.observations.iter().filter(is_news).collect();
+        match news.is_empty() {
+            true => Ok(()),
+            false => self.tell(space, &view, &method, &observed, &news).await,
         }
-        self.tell(space, &view, &method, &observed, (&needed, &news)).await
     }
 
-    /// Hands in what was seen, for every observation that needs it; announces it where it is news.
+    /// Hands in what was seen, for every observation of the target; announces it where it is news.
     async fn tell(
         &self,
         space: &Running,
         view: &View,
         method: &ReadbackMethod,
         observed: &Observed,
-        (needed, news): (&[&Observation], &[&Observation]),
+        news: &[&Observation],
     ) -> Result<(), Error> {
-        let obligations: BTreeSet<_> = needed.iter().map(|observation| observation.obligation_id.clone()).collect();
+        let obligations: BTreeSet<_> =
+            self.observations.iter().map(|observation| observation.obligation_id.clone()).collect();
         let obligations: Vec<_> = obligations.into_iter().collect();
         let now = space.moment().now;
         let evidence = readback::draft(view, method, observed, &self.target, None, &obligations, &now)?;
@@ -177,17 +176,12 @@ impl Looker {
 
     /// Has it recorded, once, that nobody can look.
     async fn unseen(&self, space: &Running, reason: &str) -> Result<(), Error> {
-        for observation in self.needed(&space.view()) {
+        for observation in &self.observations {
             let (target, method) = (self.target.clone(), self.method.clone());
             let (obligation_id, reason) = (observation.obligation_id.clone(), Text::from(reason));
             space.submit(Input::Unseen { target, method, obligation_id, reason }).await?;
         }
         Ok(())
-    }
-
-    /// The observations that somebody waits for now.
-    fn needed(&self, view: &View) -> Vec<&Observation> {
-        self.observations.iter().filter(|observation| is_needed(view, observation)).collect()
     }
 
     fn is_being_changed(&self, view: &View) -> bool {
@@ -199,17 +193,6 @@ impl Looker {
         let accepted = view.state.item(ItemKind::ReadbackMethod, &Id::from(&self.method))?;
         if let Item::ReadbackMethod(method) = &accepted.item { Some(method.clone()) } else { None }
     }
-}
-
-/// Whether work on the obligation has asked for this look, where it is one on demand.
-fn is_needed(view: &View, observation: &Observation) -> bool {
-    let Some(subject) = &observation.on_need else {
-        return true;
-    };
-    let own =
-        |result: &&OnRecord<WorkResult>| result.payload.envelope().obligation_ids.contains(&observation.obligation_id);
-    let mut open = view.results.values().filter(own).flat_map(|result| &result.body.unresolved);
-    open.any(|open| open.subject == *subject && open.need == Need::Evidence)
 }
 
 /// Submits a payload of the observer; false where another observation was quicker.
