@@ -80,9 +80,9 @@ impl Resting {
             }
             Err(error) => {
                 sequence.discard();
-                match error {
-                    Error::Store(StoreError::StoreFull) => Ok(Reply::Refused(vec![closer_actors::storage_full()])),
-                    error => Err(error),
+                match matches!(error, Error::Store(StoreError::StoreFull)) {
+                    true => Ok(Reply::Refused(vec![closer_actors::storage_full()])),
+                    false => Err(error),
                 }
             }
         }

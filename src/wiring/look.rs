@@ -133,7 +133,7 @@ impl Looker {
             let told = |newest: &OnRecord<Evidence>| {
                 newest.payload.envelope().obligation_ids.contains(&observation.obligation_id)
             };
-            !newest.is_some_and(|newest| told(newest))
+            !newest.is_some_and(told)
         };
         let news: Vec<&Observation> = self.observations.iter().filter(is_news).collect();
         match news.is_empty() {

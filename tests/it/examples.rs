@@ -1,8 +1,7 @@
 //! The two deployments a newcomer runs.
 
-use crate::support::{Place, entries, free_port, has_openssl};
+use crate::support::{Place, body, entries, free_port, has_openssl};
 use closer_contracts::envelope::Body;
-use closer_protocol::Entry;
 use serde_json::Value;
 use std::process::Command;
 
@@ -153,12 +152,10 @@ fn a_cheaper_plan_is_taken_on_the_owners_word_alone() {
     };
     assert_eq!(provider(&place)["changes"], 0);
     // What the page leaves open is asked by a permitted action, once, and the obligation closed on what it showed.
-    let probes = entries(&place).into_iter().filter_map(|(_, entry)| match entry {
-        Entry::Payload(payload) => match payload.body() {
-            Body::Action(action) => Some((action.operation.to_string(), action.authority_ref.to_string())),
-            _ => None,
-        },
-        _ => None,
+    let entries = entries(&place);
+    let probes = entries.iter().filter_map(|(_, entry)| {
+        let action = if let Some(Body::Action(action)) = body(entry) { action } else { return None };
+        Some((action.operation.to_string(), action.authority_ref.to_string()))
     });
     assert_eq!(probes.collect::<Vec<_>>(), [("capability.probe".to_owned(), "grant.probe".to_owned())]);
     let run = place.run(&["--answer", "--json"]).expect(0).json();

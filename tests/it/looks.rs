@@ -1,6 +1,6 @@
 //! Looking at targets: what nobody can see is told, and one target has one looker.
 
-use crate::support::{Place, counting, entries};
+use crate::support::{Place, body, counting, entries, notice, refusal};
 use closer_contracts::envelope::Body;
 use closer_protocol::Entry;
 use closer_protocol::entry::NoticeKind;
@@ -23,9 +23,9 @@ fn a_target_that_nobody_can_look_at_is_told() {
     let text = place.call(&["obligation", "why", "obligation.count"]).expect(0).stdout;
     assert!(text.contains("Nobody can see what it waits for: `target` of `local`"), "{text}");
     let limits = |place: &Place| {
-        let is_limit =
-            |entry: &Entry| matches!(entry, Entry::Notice(notice) if notice.kind == NoticeKind::ResidualInterval);
-        entries(place).iter().filter(|(_, entry)| is_limit(entry)).count()
+        let entries = entries(place);
+        let notices = entries.iter().filter_map(|(_, entry)| notice(entry));
+        notices.filter(|notice| notice.kind == NoticeKind::ResidualInterval).count()
     };
     assert_eq!(limits(&place), 1, "once, however often it is tried");
 
@@ -46,18 +46,12 @@ fn two_observations_of_one_target_are_one_look() {
     let place = Place::with(&format!("{}{observation}{other}[[participant]]{rest}", &one[..from]));
     place.run(&[]).expect(0);
     let entries = entries(&place);
-    let refusals: Vec<_> = entries
-        .iter()
-        .filter_map(|(_, entry)| if let Entry::Refusal(refusal) = entry { Some(refusal) } else { None })
-        .collect();
+    let refusals: Vec<_> = entries.iter().filter_map(|(_, entry)| refusal(entry)).collect();
     assert!(refusals.is_empty(), "{refusals:?}");
     let cited = |entity: &str| {
-        let event = |entry: &Entry| match entry {
-            Entry::Payload(payload) => match payload.body() {
-                Body::Event(event) if event.entity_ref.as_str() == entity => Some(event.evidence_refs.clone()),
-                _ => None,
-            },
-            _ => None,
+        let event = |entry: &Entry| {
+            let event = if let Some(Body::Event(event)) = body(entry) { event } else { return None };
+            (event.entity_ref.as_str() == entity).then(|| event.evidence_refs.clone())
         };
         entries.iter().filter_map(|(_, entry)| event(entry)).collect::<Vec<_>>()
     };

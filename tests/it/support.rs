@@ -1,7 +1,11 @@
 //! A deployment in a folder of its own, and the binary run on it.
 
+use closer_contracts::delta::Change;
+use closer_contracts::envelope::Body;
 use closer_contracts::record::Cursor;
+use closer_contracts::refusal::Refusal;
 use closer_protocol::Entry;
+use closer_protocol::entry::Notice;
 use closer_store::Log;
 use serde_json::Value;
 use std::fs;
@@ -191,6 +195,26 @@ pub(crate) fn entries(place: &Place) -> Vec<(u64, Entry)> {
     let mut entries = Vec::new();
     log.replay(Cursor(1), &mut |cursor, record| entries.push((cursor.0, Entry::read(record).unwrap()))).unwrap();
     entries
+}
+
+/// The payload that an entry holds.
+pub(crate) fn body(entry: &Entry) -> Option<&Body> {
+    if let Entry::Payload(payload) = entry { Some(payload.body()) } else { None }
+}
+
+/// The changes that an entry commits.
+pub(crate) fn changes(entry: &Entry) -> &[Change] {
+    if let Entry::Commit(commit) = entry { &commit.delta.changes } else { &[] }
+}
+
+/// The refusal that an entry is.
+pub(crate) fn refusal(entry: &Entry) -> Option<&Refusal> {
+    if let Entry::Refusal(refusal) = entry { Some(refusal) } else { None }
+}
+
+/// The notice that an entry is.
+pub(crate) fn notice(entry: &Entry) -> Option<&Notice> {
+    if let Entry::Notice(notice) = entry { Some(notice) } else { None }
 }
 
 /// The segments of a store, in order.

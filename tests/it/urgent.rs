@@ -1,7 +1,7 @@
 //! Restricting while everything else has its hands full: a run that is saturated, a socket that is crowded, a disk that is
 //! full.
 
-use crate::support::{Mount, Place, counting, entries, many, segments, taking};
+use crate::support::{Mount, Place, changes, counting, entries, many, notice, refusal, segments, taking};
 use closer::request::{Answer, Asked, Outcome, Request};
 use closer::space::{Resting, Space};
 use closer_contracts::delta::Change;
@@ -113,12 +113,12 @@ fn a_restriction_stops_a_saturated_run() {
     assert!(matches!(running.stop(), Some(0 | 8)));
 
     let entries = entries(&place);
-    let restricted = entries.iter().find_map(|(at, entry)| match entry {
-        Entry::Commit(commit) => commit.delta.changes.iter().find_map(|change| match change {
-            Change::SuspendEligibility { restriction } => Some((*at, restriction.clone())),
-            _ => None,
-        }),
-        _ => None,
+    let restricted = entries.iter().find_map(|(at, entry)| {
+        changes(entry).iter().find_map(|change| {
+            let restriction =
+                if let Change::SuspendEligibility { restriction } = change { restriction } else { return None };
+            Some((*at, restriction.clone()))
+        })
     });
     let (restricted_at, restriction) = restricted.expect("the restriction is on record");
     assert_eq!(restriction.affected_scope, AffectedScope::Operation { operation: "file.finish".into() });
@@ -129,14 +129,13 @@ fn a_restriction_stops_a_saturated_run() {
         "{intents:?}, {restricted_at}"
     );
     assert!(runs(&place) <= intents.len(), "what was not admitted never ran");
-    let named = entries.iter().filter(|(at, entry)| match entry {
-        Entry::Refusal(refusal) => {
+    let named = entries.iter().filter(|(at, entry)| {
+        refusal(entry).is_some_and(|refusal| {
             let offending = refusal.offending.as_ref().map(|offending| offending.as_str());
             refusal.code == RefusalCode::Restricted
                 && offending == Some(restriction.restriction_id.as_str())
                 && *at > restricted_at
-        }
-        _ => false,
+        })
     });
     assert!(named.count() > 0, "the refusal names the restriction");
 }
@@ -229,13 +228,9 @@ fn on_a_full_disk_only_a_restriction_is_recorded() {
     let grant = ["--json", "restrict", "--issuer", "issuer.security", "--grant", "grant.finish", "--reason", "enough"];
     assert_eq!(place.call(&event).expect(3).json()["code"], "storage_full");
     assert_eq!(place.call(&grant).expect(0).json()["recorded"].as_array().map(Vec::len), Some(1));
-    let urgent = entries(&place).into_iter().filter(|(_, entry)| match entry {
-        Entry::Commit(commit) => commit.delta.changes.iter().any(|change| match change {
-            Change::SuspendEligibility { .. } | Change::RevokeGrant { .. } => true,
-            _ => false,
-        }),
-        _ => false,
-    });
+    let entries = entries(&place);
+    let restricts = |change: &&Change| matches!(change, Change::SuspendEligibility { .. } | Change::RevokeGrant { .. });
+    let urgent = entries.iter().flat_map(|(_, entry)| changes(entry)).filter(restricts);
     assert_eq!(urgent.count(), 2);
     mount.resize("260M");
     place.call(&event).expect(0);
@@ -257,9 +252,7 @@ fn a_restriction_ends_a_program_that_can_be_called_back() {
     });
     assert!(asked.elapsed() < Duration::from_secs(15), "{:?}", asked.elapsed());
     assert!(matches!(running.stop(), Some(0 | 8)));
-    let told = entries(&place).into_iter().filter_map(|(_, entry)| match entry {
-        Entry::Notice(notice) => Some(notice.text.to_string()),
-        _ => None,
-    });
-    assert!(told.into_iter().any(|text| text.contains("cancellation") && text.contains("a restriction covers it")));
+    let entries = entries(&place);
+    let mut told = entries.iter().filter_map(|(_, entry)| notice(entry)).map(|notice| notice.text.as_str());
+    assert!(told.any(|text| text.contains("cancellation") && text.contains("a restriction covers it")));
 }
