@@ -217,6 +217,10 @@ fn an_attempt_is_on_record_before_its_process_exists() {
 
     // The crash: announced, started, and nobody left to record the number.
     let orphan = Stray::start(&attempt());
+    // The kernel shows the environment a moment after the program has begun.
+    while super::super::table::family(None, orphan.process.attempt_id.as_str()).is_empty() {
+        std::thread::sleep(Duration::from_millis(1));
+    }
     let ledger = MemoryLedger::default();
     let announced = TaskProcess { pid: 0, start_time_ticks: 0, ..orphan.process.clone() };
     ledger.record(&announced).unwrap();
