@@ -10,14 +10,15 @@ use crate::space::{Running, Space};
 use closer_contracts::envelope::{Body, Payload};
 use closer_contracts::event::{Certainty, Event};
 use closer_contracts::evidence::Evidence;
-use closer_contracts::id::{EventId, Id, Key, PayloadId, ReadbackMethodId, Text};
+use closer_contracts::id::{EventId, EvidenceId, Id, Key, ObligationId, PayloadId, ReadbackMethodId, Text};
 use closer_contracts::item::{Item, ItemKind, ReadbackMethod};
-use closer_contracts::refs::{ArtifactRef, ProducerRole, SourceRef, Target};
+use closer_contracts::refs::{ArtifactRef, ProducerRole, SourceRef, Target, TypedValue};
 use closer_contracts::refusal::RefusalCode;
+use closer_contracts::work::TargetVersion;
 use closer_protocol::port::{Observed, Observer, ReadbackOrder};
 use closer_protocol::services::{self, Lineage};
 use closer_protocol::view::OnRecord;
-use closer_protocol::{Input, Reply, View, readback};
+use closer_protocol::{Input, View, readback};
 use std::collections::BTreeSet;
 use std::sync::Arc;
 use std::time::Duration;
@@ -40,32 +41,42 @@ impl Rounds {
 }
 
 /// All observations of one target by one method, in the order they are declared in; there is at least one.
-#[derive(Debug, Clone)]
+#[derive(Debug)]
 struct Looker {
     method: ReadbackMethodId,
     target: Target,
     every: Duration,
-    observations: Vec<Observation>,
+    /// The obligations that wait for what is seen.
+    obligations: BTreeSet<ObligationId>,
+    /// What a change is announced as, each once.
+    events: Vec<ObservedEvent>,
+    /// What was seen last and refused, and the events that were tried: neither is offered a second time.
+    refused: Option<(TypedValue, TargetVersion)>,
+    tried: BTreeSet<EventId>,
 }
 
 /// One looker for each target and method; it looks as often as the most impatient observation asks.
 fn lookers(observations: &[Observation]) -> Vec<Looker> {
     let mut lookers: Vec<Looker> = Vec::new();
     for observation in observations {
-        let same = |looker: &&mut Looker| looker.method == observation.method && looker.target == observation.target;
-        let every = Duration::from_millis(observation.every_ms);
-        match lookers.iter_mut().find(same) {
-            Some(looker) => {
-                looker.every = looker.every.min(every);
-                looker.observations.push(observation.clone());
-            }
-            None => lookers.push(Looker {
+        let same = |looker: &Looker| looker.method == observation.method && looker.target == observation.target;
+        let index = lookers.iter().position(same).unwrap_or_else(|| {
+            lookers.push(Looker {
                 method: observation.method.clone(),
                 target: observation.target.clone(),
-                every,
-                observations: vec![observation.clone()],
-            }),
-        }
+                every: Duration::MAX,
+                obligations: BTreeSet::new(),
+                events: Vec::new(),
+                refused: None,
+                tried: BTreeSet::new(),
+            });
+            lookers.len().saturating_sub(1)
+        });
+        let Some(looker) = lookers.get_mut(index) else { continue };
+        looker.every = looker.every.min(Duration::from_millis(observation.every_ms));
+        looker.obligations.insert(observation.obligation_id.clone());
+        let event = observation.event.clone().filter(|event| !looker.events.contains(event));
+        looker.events.extend(event);
     }
     lookers
 }
@@ -80,7 +91,7 @@ pub(super) fn start(
     let lookers = lookers(observations);
     let (rounds, told) = watch::channel(Rounds(vec![0; lookers.len()]));
     let rounds = Arc::new(rounds);
-    for (index, looker) in lookers.into_iter().enumerate() {
+    for (index, mut looker) in lookers.into_iter().enumerate() {
         let (space, observer, rounds) = (Arc::clone(space), Arc::clone(observer), Arc::clone(&rounds));
         tasks.spawn(async move {
             loop {
@@ -101,7 +112,7 @@ pub(super) fn start(
 
 impl Looker {
     /// Looks once, and hands in what changed. While an attempt on the target is not settled, its readback has the word.
-    async fn look(&self, space: &Running, observer: &dyn Observer) -> Result<(), Error> {
+    async fn look(&mut self, space: &Running, observer: &dyn Observer) -> Result<(), Error> {
         let view = space.view();
         if self.is_being_changed(&view) {
             return Ok(());
@@ -120,55 +131,74 @@ impl Looker {
         if self.is_being_changed(&view) {
             return Ok(());
         }
-        let (seen, version) = match &observed {
+        let shown = match &observed {
             Observed::Unavailable { reason, .. } => return self.unseen(space, reason.as_str()).await,
-            Observed::Seen { observation, target_version, .. } => (observation, target_version),
+            Observed::Seen { observation, target_version, .. } => (observation.clone(), target_version.clone()),
         };
-        let newest = readback::observation_stream(&method, &self.target);
-        let newest =
-            view.observed.get(&newest).and_then(|(_, id)| view.evidence.get(id)).filter(|newest| {
-                newest.body.observation == *seen && newest.body.target_binding.target_version == *version
-            });
-        let is_news = |observation: &&Observation| {
-            let told = |newest: &OnRecord<Evidence>| {
-                newest.payload.envelope().obligation_ids.contains(&observation.obligation_id)
-            };
-            !newest.is_some_and(told)
-        };
-        let news: Vec<&Observation> = self.observations.iter().filter(is_news).collect();
-        match news.is_empty() {
-            true => Ok(()),
-            false => self.tell(space, &view, &method, &observed, &news).await,
+        match self.known(&view, &method, &shown) {
+            // What a readback has shown is told by what became of its attempt.
+            Some(newest) if newest.body.readback.is_some() => Ok(()),
+            Some(newest) => {
+                let reference = reference(&newest.body.evidence_id, &newest.payload);
+                self.announce(space, &view, &reference).await
+            }
+            None if self.refused.as_ref() == Some(&shown) => Ok(()),
+            None => self.tell(space, &view, &method, &observed, shown).await,
         }
     }
 
-    /// Hands in what was seen, for every observation of the target; announces it where it is news.
-    async fn tell(
+    /// The newest observation, where it shows this very thing to everybody who waits for it.
+    fn known<'a>(
         &self,
+        view: &'a View,
+        method: &ReadbackMethod,
+        (seen, version): &(TypedValue, TargetVersion),
+    ) -> Option<&'a OnRecord<Evidence>> {
+        let stream = readback::observation_stream(method, &self.target);
+        let newest = view.observed.get(&stream).and_then(|(_, id)| view.evidence.get(id))?;
+        let same = newest.body.observation == *seen && newest.body.target_binding.target_version == *version;
+        let told = &newest.payload.envelope().obligation_ids;
+        (same && self.obligations.iter().all(|obligation_id| told.contains(obligation_id))).then_some(newest)
+    }
+
+    /// Hands in what was seen, for every obligation that waits for it, and announces it.
+    async fn tell(
+        &mut self,
         space: &Running,
         view: &View,
         method: &ReadbackMethod,
         observed: &Observed,
-        news: &[&Observation],
+        shown: (TypedValue, TargetVersion),
     ) -> Result<(), Error> {
-        let obligations: BTreeSet<_> =
-            self.observations.iter().map(|observation| observation.obligation_id.clone()).collect();
-        let obligations: Vec<_> = obligations.into_iter().collect();
+        let obligations: Vec<_> = self.obligations.iter().cloned().collect();
         let now = space.moment().now;
         let evidence = readback::draft(view, method, observed, &self.target, None, &obligations, &now)?;
         let Body::Evidence(body) = evidence.body() else {
             return Ok(());
         };
-        let id = Id::from(&body.evidence_id);
-        let reference = ArtifactRef { id: id.as_str().into(), digest: evidence.content_digest() };
-        if !hand_in(space, evidence).await? {
-            return Ok(());
+        let reference = reference(&body.evidence_id, &evidence);
+        match hand_in(space, evidence).await? {
+            Handed::Recorded => self.announce(space, view, &reference).await,
+            Handed::Known => Ok(()),
+            Handed::Refused(why) => {
+                self.refused = Some(shown);
+                Err(why)
+            }
         }
-        let mut announced: Vec<&ObservedEvent> = Vec::new();
-        for event in news.iter().filter_map(|observation| observation.event.as_ref()) {
-            if !announced.contains(&event) {
-                announce(space, event, reference.clone(), announced.len()).await?;
-                announced.push(event);
+    }
+
+    /// Announces an observation by every declared event that is not on record: also one that a crash came before.
+    async fn announce(&mut self, space: &Running, view: &View, evidence: &ArtifactRef) -> Result<(), Error> {
+        for (number, declared) in self.events.iter().enumerate() {
+            let prefix = if number == 0 { "event".to_owned() } else { format!("event.{number}") };
+            let event_id = EventId::new(closer_protocol::derived_id(&prefix, evidence.id.as_str()));
+            if view.events.contains_key(&event_id) || self.tried.contains(&event_id) {
+                continue;
+            }
+            let handed = announce(space, declared, evidence, event_id.clone()).await?;
+            self.tried.insert(event_id);
+            if let Handed::Refused(why) = handed {
+                return Err(why);
             }
         }
         Ok(())
@@ -176,9 +206,9 @@ impl Looker {
 
     /// Has it recorded, once, that nobody can look.
     async fn unseen(&self, space: &Running, reason: &str) -> Result<(), Error> {
-        for observation in &self.observations {
+        for obligation_id in &self.obligations {
             let (target, method) = (self.target.clone(), self.method.clone());
-            let (obligation_id, reason) = (observation.obligation_id.clone(), Text::from(reason));
+            let (obligation_id, reason) = (obligation_id.clone(), Text::from(reason));
             space.submit(Input::Unseen { target, method, obligation_id, reason }).await?;
         }
         Ok(())
@@ -195,44 +225,56 @@ impl Looker {
     }
 }
 
-/// Submits a payload of the observer; false where another observation was quicker.
-async fn hand_in(space: &Running, payload: Payload) -> Result<bool, Error> {
+/// What became of a payload that was handed in.
+enum Handed {
+    Recorded,
+    /// Another observation was quicker.
+    Known,
+    /// It may not be recorded, however often it comes.
+    Refused(Error),
+}
+
+/// Submits a payload of the observer. What may be recorded later is an error, and tried again with the next look.
+async fn hand_in(space: &Running, payload: Payload) -> Result<Handed, Error> {
     let submission = space.payload(payload, None)?;
-    match space.submit(Input::Payload(submission)).await? {
-        Reply::Recorded(_) => Ok(true),
-        Reply::Refused(denials) => {
-            let told = |code: RefusalCode| matches!(code, RefusalCode::Duplicate | RefusalCode::KeyConflict);
-            match denials.iter().find(|denial| !told(denial.code)) {
-                None => Ok(false),
-                Some(denial) => Err(Error::World(format!("{}: {}", denial.code.as_str(), denial.reason))),
-            }
-        }
+    let reply = space.submit(Input::Payload(submission)).await?;
+    let Some(denial) = reply.refusal() else { return Ok(Handed::Recorded) };
+    if matches!(denial.code, RefusalCode::Duplicate | RefusalCode::KeyConflict) {
+        return Ok(Handed::Known);
+    }
+    let told = Error::World(format!("{}: {}", denial.code.as_str(), denial.reason));
+    match denial.code.is_retryable() {
+        true => Err(told),
+        false => Ok(Handed::Refused(told)),
     }
 }
 
-/// Announces a change; `number` tells the events of one observation apart.
+fn reference(evidence_id: &EvidenceId, payload: &Payload) -> ArtifactRef {
+    ArtifactRef { id: evidence_id.as_str().into(), digest: payload.content_digest() }
+}
+
+/// Announces one observation as one event.
 async fn announce(
     space: &Running,
     declared: &ObservedEvent,
-    evidence: ArtifactRef,
-    number: usize,
-) -> Result<(), Error> {
+    evidence: &ArtifactRef,
+    event_id: EventId,
+) -> Result<Handed, Error> {
     let (view, now) = (space.view(), space.moment().now);
     let intake = services::intake_disclosure(declared.source_id.as_str());
     let Some(disclosure) = view.disclosure(&intake).cloned() else {
         return Err(Error::World(format!("no source is called `{}`", declared.source_id)));
     };
-    let prefix = if number == 0 { "event".to_owned() } else { format!("event.{number}") };
-    let event_id = closer_protocol::derived_id(&prefix, evidence.id.as_str());
+    let id = PayloadId::new(closer_protocol::derived_id("pl", event_id.as_str()));
     let event = Event {
-        event_id: EventId::new(event_id.as_str()),
+        deduplication_key: Key::new(event_id.as_str()),
+        event_id,
         source: SourceRef { source_id: declared.source_id.clone() },
         observed_at: now.clone(),
         received_at: now.clone(),
         entity_ref: declared.entity_ref.clone(),
         change_kind: declared.change_kind.clone(),
-        evidence_refs: vec![evidence],
-        deduplication_key: Key::new(event_id.as_str()),
+        evidence_refs: vec![evidence.clone()],
         certainty: Certainty::Observed,
         extensions: None,
     };
@@ -243,8 +285,7 @@ async fn announce(
         causation_event_id: None,
         budget_ref: None,
     };
-    let id = PayloadId::new(closer_protocol::derived_id("pl", &event_id));
     let producer = services::actor_ref(ProducerRole::Observer);
     let payload = services::write(&view, id, producer, lineage, disclosure, event, &now)?;
-    hand_in(space, payload).await.map(|_| ())
+    hand_in(space, payload).await
 }

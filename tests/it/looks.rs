@@ -1,9 +1,16 @@
 //! Looking at targets: what nobody can see is told, and one target has one looker.
 
 use crate::support::{Place, body, counting, entries, notice, refusal};
+use closer::space::{Resting, Space};
+use closer_adapters::clock::{ClockBounds, SystemClock};
+use closer_adapters::{MemoryLedger, World, WorldConfig};
 use closer_contracts::envelope::Body;
-use closer_protocol::Entry;
+use closer_contracts::refs::Target;
 use closer_protocol::entry::NoticeKind;
+use closer_protocol::port::ReadbackOrder;
+use closer_protocol::{Entry, Input, readback};
+use std::sync::Arc;
+use std::time::Duration;
 
 fn waiting(place: &Place) -> Vec<serde_json::Value> {
     let why = place.call(&["--json", "obligation", "why", "obligation.count"]).expect(0).json();
@@ -57,4 +64,50 @@ fn two_observations_of_one_target_are_one_look() {
     };
     assert!(!cited("file.target").is_empty());
     assert_eq!(cited("file.target"), cited("file.other"));
+}
+
+/// A crash between an observation and its event: what was seen is announced by the next run, though it has not changed.
+#[test]
+fn an_observation_that_was_not_announced_is_announced_later() {
+    let place = Place::with(&counting("conditional"));
+    place.call(&["init", place.path().to_str().unwrap()]).expect(0);
+    {
+        let space = Resting::open(&place.store()).unwrap();
+        let (view, now) = (space.view(), space.moment().now);
+        let method = view.state.readback_method(&"file.read".into()).unwrap().clone();
+        let target = Target { r#type: "file".into(), account: "local".into(), address: "target".into() };
+        let order = ReadbackOrder {
+            method: Arc::new(method.clone()),
+            target: target.clone(),
+            action_id: None,
+            attempt_id: None,
+        };
+        let world = World::new(WorldConfig {
+            clock: Arc::new(SystemClock::start(ClockBounds::default(), None)),
+            processes: Arc::new(MemoryLedger::default()),
+            participants: std::collections::BTreeMap::new(),
+        });
+        let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
+        let observed = runtime.block_on(world.observer.observe(&order));
+        let waits = ["obligation.count".into()];
+        let evidence = readback::draft(&view, &method, &observed, &target, None, &waits, &now).unwrap();
+        let submission = space.payload(evidence, None).unwrap();
+        let reply = runtime.block_on(space.submit(Input::Payload(submission))).unwrap();
+        assert!(reply.refusal().is_none(), "{reply:?}");
+    }
+    place.run(&[]).expect(0);
+}
+
+/// What may not be recorded is offered once, and not with every look.
+#[test]
+fn a_refused_observation_is_not_offered_again() {
+    let emitters = "source_id = \"source.files\"\nemitters = [\"issuer.security\"]";
+    let place = Place::with(
+        &counting("conditional").replace("source_id = \"source.files\"\nchange", &format!("{emitters}\nchange")),
+    );
+    let running = place.running(&["--until-stopped"]);
+    std::thread::sleep(Duration::from_millis(1_500));
+    running.stop();
+    let entries = entries(&place);
+    assert_eq!(entries.iter().filter_map(|(_, entry)| refusal(entry)).count(), 1);
 }
