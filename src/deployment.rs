@@ -5,6 +5,7 @@
 //! a thing: whatever is founded is an item that the log could hold as it stands.
 
 mod defaults;
+mod distinct;
 mod founding;
 mod moments;
 mod naming;
@@ -15,7 +16,7 @@ pub use process::{Command, Companion, Running};
 pub use source::{FILE_BYTES_MAX, Misfit};
 
 use closer_adapters::participants::ParticipantConfig;
-use closer_contracts::id::{ActorId, ChangeKindId, EntityId, Id, ObligationId, ReadbackMethodId, SourceId};
+use closer_contracts::id::{ActorId, ChangeKindId, EntityId, ObligationId, ReadbackMethodId, SourceId};
 use closer_contracts::item::Item;
 use closer_contracts::refs::Target;
 use closer_contracts::time::Timestamp;
@@ -52,8 +53,6 @@ pub struct Observation {
     /// How long to wait between two looks, in milliseconds. Default 1 s.
     #[serde(default = "every_ms")]
     pub every_ms: u64,
-    /// It is looked at only once work has left this subject open for want of evidence: a probe on demand. Default: always.
-    pub on_need: Option<Id>,
     /// The event that a change is, where it is one.
     pub event: Option<ObservedEvent>,
 }
@@ -63,7 +62,7 @@ const fn every_ms() -> u64 {
 }
 
 /// The event that a changed observation is announced with.
-#[derive(Debug, Clone, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct ObservedEvent {
     /// The source that announces it; the runtime's observer must be one of its emitters.
@@ -133,6 +132,7 @@ impl Deployment {
     pub fn load(directory: &Path, now: &Timestamp) -> Result<Self, Misfit> {
         let (source, mut file) = Source::read(&directory.join(FILE))?;
         let directory = std::path::absolute(directory).map_err(|error| source.misfit("", error.to_string()))?;
+        distinct::check(&source, &file)?;
         moments::resolve(&source, &mut file, now)?;
         let settings = file.remove("run").unwrap_or(Value::Object(Map::new()));
         let settings: Settings = source.typed("run", settings)?;
@@ -194,11 +194,7 @@ fn participants(
         let identity = entry.remove("identity").unwrap_or(Value::Null);
         let identity: ActorId = source.typed(&format!("{field}.identity"), identity)?;
         let config = source.typed(&field, Value::Object(entry))?;
-        if participants.insert(identity.clone(), config).is_some() {
-            return Err(
-                source.misfit(format!("{field}.identity"), format!("`{identity}` does the work of two entries"))
-            );
-        }
+        participants.insert(identity, config);
     }
     Ok(participants)
 }

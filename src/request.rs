@@ -20,7 +20,7 @@ use closer_contracts::id::{ChangeKindId, SourceId, Text};
 use closer_contracts::item::IdentityKind;
 use closer_contracts::refs::{ProducerRole, TargetPattern};
 use closer_contracts::refusal::{CheckKind, Denial, RefusalCode};
-use closer_protocol::{Reply, View};
+use closer_protocol::{Reply, View, urgent};
 use closer_store::StoreError;
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
@@ -138,6 +138,38 @@ pub enum Request {
     },
 }
 
+impl Request {
+    /// Whether it restricts, so that it is heard however many others wait (design §3, the urgent lane).
+    #[must_use]
+    pub fn is_urgent(&self, view: &View) -> bool {
+        let restricts = |source: &SourceId, kind: &ChangeKindId| urgent::listed(view, source, kind).is_some();
+        match self {
+            Self::Restrict(_) => true,
+            Self::EventSend(draft) => restricts(&draft.source_id, &draft.change_kind),
+            Self::PayloadSend { payload, .. } => {
+                act::event_of(payload).is_some_and(|event| restricts(&event.source.source_id, &event.change_kind))
+            }
+            Self::ObligationList { .. }
+            | Self::ObligationShow { .. }
+            | Self::ObligationTrace { .. }
+            | Self::ObligationWhy { .. }
+            | Self::ReentryList { .. }
+            | Self::ReentryRegister { .. }
+            | Self::ReentryTest { .. }
+            | Self::BenchList { .. }
+            | Self::BenchShow { .. }
+            | Self::BenchDecide { .. }
+            | Self::ReceiptShow { .. }
+            | Self::Verify
+            | Self::Rebuild
+            | Self::Backup { .. }
+            | Self::KeysList
+            | Self::KeysRotate { .. }
+            | Self::KeysRevoke { .. } => false,
+        }
+    }
+}
+
 /// An event to be announced.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -229,17 +261,22 @@ impl Answer {
             let reason = "as much work is admitted as the runtime takes; try again shortly";
             return Self::refused(&[Denial::new(RefusalCode::Busy, CheckKind::Runtime, reason)]);
         }
-        let damaged = matches!(
-            error,
-            Error::Store(StoreError::Corruption(_))
-                | Error::Divergence(_)
-                | Error::Actors(
-                    closer_actors::Error::Store(StoreError::Corruption(_)) | closer_actors::Error::Divergence(_)
-                )
-        );
-        let outcome = if damaged { Outcome::Corruption } else { Outcome::Failed };
         let text = error.to_string();
-        Self::new(outcome, json!({ "error": text }), vec![text])
+        match error {
+            Error::Store(StoreError::Corruption(damage))
+            | Error::Actors(closer_actors::Error::Store(StoreError::Corruption(damage))) => record::damaged(damage),
+            Error::Divergence(_) | Error::Actors(closer_actors::Error::Divergence(_)) => {
+                Self::new(Outcome::Corruption, json!({ "error": text }), vec![text])
+            }
+            Error::Deployment(_)
+            | Error::Store(_)
+            | Error::Actors(_)
+            | Error::Fault(_)
+            | Error::Io { .. }
+            | Error::Unreachable { .. }
+            | Error::World(_)
+            | Error::Runtime(_) => Self::new(Outcome::Failed, json!({ "error": text }), vec![text]),
+        }
     }
 
     /// A refusal: the foremost denial first, each with its page.
@@ -324,8 +361,9 @@ pub async fn answer(space: &dyn Space, identity: &ActorId, request: Request) -> 
     }
 }
 
+pub use bench::futile;
 pub use obligation::trace;
-pub use record::{backup, rebuild, verify};
+pub use record::{backup, rebuild, verify, verify_at_rest};
 
 /// The identity that whoever runs this process speaks for unless told otherwise: the user.
 #[must_use]

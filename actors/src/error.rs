@@ -1,6 +1,7 @@
 //! What can go wrong in the shells, told in the operator's words. A refusal is none of it: a refusal is a reply.
 
 use closer_contracts::Fault;
+use closer_contracts::refusal::{CheckKind, Denial, RefusalCode};
 use closer_protocol::view::Divergence;
 use closer_store::StoreError;
 
@@ -48,4 +49,10 @@ pub enum Error {
     /// An actor could not be started.
     #[error("an actor could not be started: {0}")]
     Start(String),
+}
+
+/// What ordinary work is told while only the reserved space of the log is left.
+#[must_use]
+pub fn storage_full() -> Denial {
+    Denial::new(RefusalCode::StorageFull, CheckKind::Runtime, "the store is full")
 }

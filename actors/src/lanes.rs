@@ -82,6 +82,11 @@ impl Lanes {
         self.ring();
     }
 
+    /// The next input of the reserved lane.
+    pub(crate) fn next_reserved(&self) -> Option<Offer> {
+        self.queues().reserved.pop_front()
+    }
+
     /// The next input: the reserved lane first, always.
     pub(crate) fn next(&self) -> Option<Offer> {
         let mut queues = self.queues();

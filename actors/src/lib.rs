@@ -43,7 +43,7 @@ mod desks;
 mod dispatcher;
 mod service;
 
-pub use error::Error;
+pub use error::{Error, storage_full};
 pub use founding::found;
 pub use handle::Handle;
 pub use options::{Endorser, Options, Ports, Probe};

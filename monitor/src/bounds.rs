@@ -36,7 +36,8 @@ fn fits(rule: &ParameterRule, value: &Plain) -> bool {
 }
 
 /// Whether a restriction's scope covers the action for this obligation (DEC-101).
-pub(crate) fn covers(scope: &AffectedScope, action: &Action, obligation_id: &ObligationId) -> bool {
+#[must_use]
+pub fn covers(scope: &AffectedScope, action: &Action, obligation_id: &ObligationId) -> bool {
     match scope {
         AffectedScope::Space {} => true,
         AffectedScope::Operation { operation } => *operation == action.operation,

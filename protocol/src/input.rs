@@ -5,9 +5,11 @@ use crate::port::{Order, Performed};
 use closer_contracts::Payload;
 use closer_contracts::audit::DisclosureReceipt;
 use closer_contracts::auth::Authenticated;
-use closer_contracts::id::{AdjudicationId, AttemptId, DeltaId, EpisodeId, ObligationId, PayloadId, Text};
+use closer_contracts::id::{
+    AdjudicationId, AttemptId, DeltaId, EpisodeId, ObligationId, PayloadId, ReadbackMethodId, Text,
+};
 use closer_contracts::record::FencedAppend;
-use closer_contracts::refs::{ActorRef, ArtifactRef};
+use closer_contracts::refs::{ActorRef, ArtifactRef, Target};
 use closer_contracts::refusal::Denial;
 use closer_contracts::time::Timestamp;
 use closer_monitor::{Admission, ClockStanding};
@@ -56,6 +58,17 @@ pub enum Input {
         subject: Text,
         /// Why.
         denial: Denial,
+    },
+    /// A target could not be looked at: told once until it is seen again, so that nobody waits for it in silence.
+    Unseen {
+        /// What cannot be looked at.
+        target: Target,
+        /// How it is looked at.
+        method: ReadbackMethodId,
+        /// The obligation that waits for it.
+        obligation_id: ObligationId,
+        /// Why it cannot.
+        reason: Text,
     },
     /// The scheduler opens an episode on an eligible obligation.
     Open {
@@ -114,6 +127,13 @@ pub enum Effect {
         order: Order,
         /// The newest restriction that was decided.
         restriction_cursor: u64,
+    },
+    /// Ask for the cancellation of an effect under way, where it can be called back.
+    Cancel {
+        /// The attempt.
+        attempt_id: AttemptId,
+        /// What it does.
+        order: Order,
     },
     /// An obligation has become eligible for work.
     Eligible(ObligationId),

@@ -1,7 +1,9 @@
 //! Intake: what every payload must pass before its own stage decides. Spec: §6.1, §6.2, Appendix B.
 
 use crate::batch::Batch;
+use crate::entry::{Entry, Notice, NoticeKind};
 use crate::input::{Moment, Reply, Submission};
+use crate::sequence::Deciding;
 use crate::streams;
 use crate::view::View;
 use closer_contracts::auth::Authenticated;
@@ -15,6 +17,40 @@ use closer_contracts::record::Reads;
 use closer_contracts::refs::ActorRef;
 use closer_contracts::refusal::{CheckKind, Denial, Refusal, RefusalCode as Code, foremost};
 use closer_contracts::{Fault, Payload};
+
+/// What begins the key of a notice of inputs that could not be read or authenticated; the count follows.
+const UNREADABLE: &str = "unreadable.";
+
+/// How many inputs could not be read or authenticated, as a notice tells it.
+pub(crate) fn unreadable_count(notice: &Notice) -> Option<u64> {
+    notice.key.as_str().strip_prefix(UNREADABLE)?.rsplit('.').next()?.parse().ok()
+}
+
+/// A flood of what cannot be read or authenticated grows the log by its logarithm only, in however many processes it comes:
+/// the count goes on from the record, and only each doubling of it is recorded (design §5).
+pub(crate) fn unreadable(
+    deciding: &mut Deciding<'_>,
+    subject: &Text,
+    denial: &Denial,
+    count: u64,
+) -> Result<Reply, Fault> {
+    if count.is_power_of_two() {
+        let text = format!(
+            "at least {count} inputs could not be read or authenticated; the newest: {}: {}",
+            denial.code, denial.reason
+        );
+        let notice = Notice {
+            kind: NoticeKind::AggregatedRefusals,
+            key: Key::new(format!("{UNREADABLE}{count}")),
+            owner: None,
+            subjects: vec![Key::new(bounded(subject.as_str()).as_str().chars().take(64).collect::<String>())],
+            text: bounded(&text),
+        };
+        let id = format!("notice-{UNREADABLE}{count}");
+        deciding.batch.push(&id, Entry::Notice(notice), vec![streams::refusals()], Vec::new())?;
+    }
+    Ok(Reply::Refused(vec![denial.clone()]))
+}
 
 /// What is refused: its id and digest, for the record of the refusal.
 #[derive(Debug, Clone)]

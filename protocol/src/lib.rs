@@ -34,6 +34,7 @@ pub mod commit;
 pub mod delta;
 
 pub mod bench;
+pub mod cancel;
 pub mod tick;
 pub mod timers;
 pub mod urgent;

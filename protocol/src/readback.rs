@@ -3,7 +3,7 @@
 //! Spec: SR14, §6.3, C8, DEC-49, DEC-50.
 
 use crate::dispatch::{record_outcome, settled_by};
-use crate::entry::AttemptStatus;
+use crate::entry::{AttemptStatus, Notice, NoticeKind};
 use crate::input::Reply;
 use crate::ledger;
 use crate::port::Observed;
@@ -17,7 +17,7 @@ use closer_contracts::canonical;
 use closer_contracts::envelope::DisclosureRef;
 use closer_contracts::evidence::{Evidence, Readback, ReadbackOutcome, TargetBinding};
 use closer_contracts::id::{
-    ArtifactId, AttemptId, EvidenceId, Key, ObligationId, ObservationStreamId, PayloadId, Text,
+    ArtifactId, AttemptId, EvidenceId, Key, ObligationId, ObservationStreamId, PayloadId, ReadbackMethodId, Text,
 };
 use closer_contracts::item::{ReadbackMethod, RepeatSafety, Standing};
 use closer_contracts::refs::{Amounts, ArtifactRef, Plain, ProducerRole, SourceRef, Target, TypedValue, VersionedRef};
@@ -83,10 +83,13 @@ pub fn is_settled(view: &View, attempt: &Attempt, observed_at: &Timestamp) -> bo
 /// The stream of observations of a target by a method.
 #[must_use]
 pub fn observation_stream(method: &ReadbackMethod, target: &Target) -> ObservationStreamId {
+    stream_of(&method.method, target)
+}
+
+fn stream_of(method: &ReadbackMethodId, target: &Target) -> ObservationStreamId {
     let stream = streams::target(target);
     ObservationStreamId::new(format!(
-        "{}.{}",
-        method.method,
+        "{method}.{}",
         stream.as_str().trim_start_matches("target:").get(..16).unwrap_or("all")
     ))
 }
@@ -112,7 +115,44 @@ pub fn method_for<'a>(view: &'a View, attempt: &Attempt) -> Option<&'a ReadbackM
     view.state.readback_method_at(&entry.readback_method)
 }
 
-/// Drafts the EVIDENCE of an observation. With an attempt it is that attempt's readback.
+/// The key of the notice that nothing was seen since the newest observation of a stream: one for each such stretch.
+fn unseen_key(view: &View, stream: &ObservationStreamId, obligation_id: &ObligationId) -> Key {
+    let number = view.observed.get(stream).map_or(0, |(number, _)| *number);
+    Key::new(crate::derived_id("unseen", &format!("{stream}.{number}.{obligation_id}")))
+}
+
+/// What an obligation waits to see and nobody can look at, as it was told.
+pub fn unseen_by<'a>(view: &'a View, obligation_id: &'a ObligationId) -> impl Iterator<Item = &'a Notice> {
+    view.notices.values().map(|notice| &**notice).filter(move |notice| {
+        let stream = notice.subjects.first().map(|stream| ObservationStreamId::new(stream.as_str()));
+        stream.is_some_and(|stream| notice.key == unseen_key(view, &stream, obligation_id))
+    })
+}
+
+/// Tells once that a target cannot be looked at, and refuses to have seen anything (SR14, §6.3).
+pub(crate) fn unseen(
+    deciding: &mut Deciding<'_>,
+    target: &Target,
+    method: &ReadbackMethodId,
+    obligation_id: &ObligationId,
+    reason: &Text,
+) -> Result<Reply, Fault> {
+    let stream = stream_of(method, target);
+    let text = format!("`{}` of `{}` cannot be looked at by `{method}`: {reason}", target.address, target.account);
+    let owner = deciding.view.state.obligation(obligation_id).map(|obligation| obligation.responsible_owner.clone());
+    let notice = Notice {
+        kind: NoticeKind::ResidualInterval,
+        key: unseen_key(deciding.view, &stream, obligation_id),
+        owner,
+        subjects: vec![Key::new(stream.as_str()), Key::new(obligation_id.as_str())],
+        text: crate::intake::bounded(&text),
+    };
+    crate::urgent::record_notice(deciding, notice)?;
+    let denial = Denial::new(Code::UnresolvedRef, CheckKind::Readback, text).of(&target.address);
+    Ok(Reply::Refused(vec![denial]))
+}
+
+/// Drafts the EVIDENCE of an observation for these obligations. With an attempt it is that attempt's readback.
 ///
 /// # Errors
 /// The codes of the contract.
@@ -122,7 +162,7 @@ pub fn draft(
     observed: &Observed,
     asked: &Target,
     attempt: Option<&Attempt>,
-    obligation_id: Option<&ObligationId>,
+    obligation_ids: &[ObligationId],
     now: &Timestamp,
 ) -> Result<Payload, Fault> {
     let (target, observed_at, target_version, observation, limitations) = match observed {
@@ -172,11 +212,10 @@ pub fn draft(
     };
     let lineage = Lineage {
         parents: attempt.map(|attempt| PayloadId::new(attempt.intent.action_ref.id.as_str())).into_iter().collect(),
-        obligation_ids: attempt
-            .map(|attempt| attempt.intent.obligation_id.clone())
-            .or_else(|| obligation_id.cloned())
-            .into_iter()
-            .collect(),
+        obligation_ids: match attempt {
+            Some(attempt) => vec![attempt.intent.obligation_id.clone()],
+            None => obligation_ids.to_vec(),
+        },
         episode_id: attempt
             .map(|attempt| attempt.intent.episode_id.clone())
             .filter(|episode_id| view.episodes.get(episode_id).is_some_and(|episode| episode.end.is_none())),

@@ -12,7 +12,7 @@
 //! ```
 
 use crate::batch::Batch;
-use crate::entry::{ArtifactBody, Entry, Notice, NoticeKind};
+use crate::entry::{ArtifactBody, Entry};
 use crate::input::{Effect, Input, Moment, Reply, Step};
 use crate::intake::{self, Refused};
 use crate::view::{Divergence, View};
@@ -20,7 +20,7 @@ use crate::{adjudicate, bench, commit, delta, dispatch, episode, matching, readb
 use closer_contracts::audit::DisclosureReceipt;
 use closer_contracts::branch;
 use closer_contracts::envelope::Body;
-use closer_contracts::id::{Id, Key};
+use closer_contracts::id::Id;
 use closer_contracts::record::{ClaimKey, Lane, Reads};
 use closer_contracts::refusal::{CheckKind, Denial, RefusalCode};
 use closer_contracts::{Fault, Payload};
@@ -43,6 +43,7 @@ pub fn lane(input: &Input, view: &View) -> Lane {
         | Input::Artifact(_)
         | Input::Issue { .. }
         | Input::Unreadable { .. }
+        | Input::Unseen { .. }
         | Input::Open { .. }
         | Input::Dispatch { .. }
         | Input::Commit { .. }
@@ -148,7 +149,8 @@ impl Sequence {
             ..at
         };
         if let Input::Unreadable { .. } = &input {
-            self.unreadable = self.unreadable.saturating_add(1);
+            // What an earlier process put on record is gone on from.
+            self.unreadable = self.unreadable.max(self.view.unreadable).saturating_add(1);
         }
         let (step, view) = decide(&self.view, &input, &at, reads, self.unreadable)
             .map_err(|fault| Divergence { reason: format!("a decision could not be written down: {fault}") })?;
@@ -202,7 +204,10 @@ fn decide(
             }
         }
         Input::Artifact(submission) => bench::decide_artifact(&mut deciding, submission, reads)?,
-        Input::Unreadable { subject, denial } => refuse_unreadable(&mut deciding, subject, denial, unreadable)?,
+        Input::Unreadable { subject, denial } => intake::unreadable(&mut deciding, subject, denial, unreadable)?,
+        Input::Unseen { target, method, obligation_id, reason } => {
+            readback::unseen(&mut deciding, target, method, obligation_id, reason)?
+        }
         Input::Open { obligation_id, episode_id } => episode::open(&mut deciding, obligation_id, episode_id)?,
         Input::Dispatch { payload_id, adjudication_id } => {
             dispatch::admit(&mut deciding, payload_id, adjudication_id.as_ref(), reads)?
@@ -239,6 +244,7 @@ fn refuse_taken<'a>(
         Input::Dispatch { payload_id, .. } => (Id::from(payload_id), None),
         Input::Performed { attempt_id, .. } => (Id::from(attempt_id), None),
         Input::Commit { delta_id } => (Id::from(delta_id), None),
+        Input::Unseen { target, .. } => (Id::new(target.address.as_str()), None),
         Input::Unreadable { .. } | Input::Tick | Input::Recover { .. } => (Id::from("sequence"), None),
     };
     deciding.batch = Batch::new(deciding.view, reads, &deciding.at.now, lane(input, deciding.view));
@@ -264,31 +270,6 @@ fn refuse_payload(
         }
     }
     Ok(reply)
-}
-
-/// A flood of what cannot be read or authenticated grows the log by its logarithm only.
-fn refuse_unreadable(
-    deciding: &mut Deciding<'_>,
-    subject: &closer_contracts::id::Text,
-    denial: &Denial,
-    count: u64,
-) -> Result<Reply, Fault> {
-    if count.is_power_of_two() {
-        let text = format!(
-            "{count} inputs could not be read or authenticated; the newest: {}: {}",
-            denial.code, denial.reason
-        );
-        let notice = Notice {
-            kind: NoticeKind::AggregatedRefusals,
-            key: Key::new(format!("unreadable.{}.{count}", deciding.view.refusals)),
-            owner: None,
-            subjects: vec![Key::new(intake::bounded(subject.as_str()).as_str().chars().take(64).collect::<String>())],
-            text: intake::bounded(&text),
-        };
-        let id = format!("notice-unreadable.{}.{count}", deciding.at.now.unix_ms());
-        deciding.batch.push(&id, Entry::Notice(notice), vec![streams::refusals()], Vec::new())?;
-    }
-    Ok(Reply::Refused(vec![denial.clone()]))
 }
 
 fn decide_payload(

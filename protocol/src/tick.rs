@@ -7,7 +7,7 @@ use crate::sequence::Deciding;
 use crate::services::{self, Lineage};
 use crate::timers::{self, Due};
 use crate::view::View;
-use crate::{episode, streams, urgent};
+use crate::{cancel, episode, streams, urgent};
 use closer_contracts::branch;
 use closer_contracts::delta::Change;
 use closer_contracts::fault::Fault;
@@ -34,6 +34,7 @@ pub(crate) fn tick(deciding: &mut Deciding<'_>) -> Result<Reply, Fault> {
                 }
             }
             Due::LeaseExpired(obligation_id) => fence(deciding, &obligation_id)?,
+            Due::CeilingReached(attempt_id) => cancel::at_ceiling(deciding, &attempt_id)?,
             Due::EpisodeBoundReached(episode_id) => {
                 let known = deciding.view.episodes.get(&episode_id).map(|episode| episode.obligation_id.clone());
                 if let Some(obligation_id) = known {

@@ -4,6 +4,7 @@
 //! its key, the commit that replaces an expired trigger, the end of an episode. So a restart, or a thousand ticks, repeat
 //! nothing. With a clock that cannot be trusted nothing is due. Time never approves, closes or lifts anything.
 
+use crate::cancel;
 use crate::entry::{Fired, Notice, NoticeKind};
 use crate::input::Moment;
 use crate::matching;
@@ -12,7 +13,7 @@ use crate::view::View;
 use closer_contracts::branch;
 use closer_contracts::briefcase::PacketStatus;
 use closer_contracts::digest::Digest;
-use closer_contracts::id::{ActorId, DecisionId, EpisodeId, Key, ObligationId, PolicyId, ReentryId, Text};
+use closer_contracts::id::{ActorId, AttemptId, DecisionId, EpisodeId, Key, ObligationId, PolicyId, ReentryId, Text};
 use closer_contracts::item::{Policy, PolicyBody, Standing};
 use closer_contracts::obligation::TriggerGap;
 use closer_contracts::reentry::{
@@ -37,6 +38,8 @@ pub enum Due {
     LeaseExpired(ObligationId),
     /// An episode has reached its bound.
     EpisodeBoundReached(EpisodeId),
+    /// An effect under way has taken the time reserved for it: its cancellation is asked for once.
+    CeilingReached(AttemptId),
     /// A gap's review has come: its owner's review is eligible.
     GapReviewDue(Fired),
 }
@@ -78,6 +81,11 @@ pub fn due(view: &View, at: &Moment) -> Vec<Due> {
                 .take_while(|(at_last, _)| *at_last <= at.now)
                 .map(|(_, episode_id)| Due::EpisodeBoundReached(episode_id.clone())),
         )
+        .chain(
+            ceilings(view)
+                .filter(|deadline| deadline.is_due(view, at))
+                .map(|deadline| Due::CeilingReached(deadline.subject)),
+        )
         .chain(reviews)
         .collect()
 }
@@ -90,6 +98,7 @@ pub fn next_deadline(view: &View, now: &Timestamp) -> Option<Timestamp> {
     let told = packets(view).map(|deadline| (deadline.at, deadline.key));
     let told = told.chain(reconciliations(view).map(|deadline| (deadline.at, deadline.key)));
     let told = told.chain(leases(view).map(|deadline| (deadline.at, deadline.key)));
+    let told = told.chain(ceilings(view).map(|deadline| (deadline.at, deadline.key)));
     let pending = told.filter(|(_, key)| !view.notices.contains_key(key)).map(|(at, _)| at);
     let later = |moment: &Timestamp| branch!("timers.still_to_come", *moment > *now);
     let bound = view.bounds.iter().map(|(at, _)| at).find(|at| **at > *now).cloned();
@@ -137,6 +146,10 @@ fn leases(view: &View) -> impl Iterator<Item = Deadline<ObligationId>> {
         let at = ownership.lease_expiry.clone().filter(|_| open)?;
         Some(Deadline { at, key: lease_key(obligation_id, ownership.epoch), subject: obligation_id.clone() })
     })
+}
+
+fn ceilings(view: &View) -> impl Iterator<Item = Deadline<AttemptId>> {
+    cancel::ceilings(view).map(|(at, attempt_id)| Deadline { at, key: cancel::key(&attempt_id), subject: attempt_id })
 }
 
 /// Whom a packet's deadline policy escalates to; `None` where no such policy was accepted beforehand, which is a gap to be

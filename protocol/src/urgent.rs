@@ -6,7 +6,7 @@ use crate::input::Reply;
 use crate::sequence::Deciding;
 use crate::services::{self, Lineage};
 use crate::view::View;
-use crate::{commit, intake, streams};
+use crate::{cancel, commit, intake, streams};
 use closer_contracts::audit::{RestrictionStatement, RestrictiveAction, UrgentDetails};
 use closer_contracts::auth::AuthRecord;
 use closer_contracts::branch;
@@ -14,8 +14,8 @@ use closer_contracts::delta::{AdmissionPath, AuthorityKind, AuthorityRef, Change
 use closer_contracts::digest::Digest;
 use closer_contracts::event::Event;
 use closer_contracts::id::{
-    ActorId, ArtifactId, ConditionId, DeltaId, Id, Key, ObligationId, PayloadId, PropositionId, ReentryId,
-    RestrictionId, Text,
+    ActorId, ArtifactId, ChangeKindId, ConditionId, DeltaId, Id, Key, ObligationId, PayloadId, PropositionId,
+    ReentryId, RestrictionId, SourceId, Text,
 };
 use closer_contracts::item::{AffectedScope, Appointment, Item, ItemKind, Restriction, Standing};
 use closer_contracts::obligation::{AssessmentStatus, Condition};
@@ -33,10 +33,16 @@ pub const RECONCILIATION_EXPIRY: &str = "policy.reconciliation.expiry";
 /// What a restrictive event restricts, where the profile lists its kind of change from its source (DEC-24).
 #[must_use]
 pub fn restrictive_event<'a>(view: &'a View, event: &Event) -> Option<&'a RestrictiveEvent> {
+    listed(view, &event.source.source_id, &event.change_kind)
+}
+
+/// What the profile lists for this kind of change from this source (DEC-24).
+#[must_use]
+pub fn listed<'a>(view: &'a View, source: &SourceId, change_kind: &ChangeKindId) -> Option<&'a RestrictiveEvent> {
     let listed = &view.state.profile()?.restrictive_events;
     listed.iter().find(|listed| {
-        let same_kind = listed.change_kind == event.change_kind;
-        branch!("urgent.source_speaks_for_issuer", same_kind && listed.source == event.source.source_id)
+        let same_kind = listed.change_kind == *change_kind;
+        branch!("urgent.source_speaks_for_issuer", same_kind && listed.source == *source)
     })
 }
 
@@ -98,6 +104,7 @@ pub(crate) fn restrict(
     let statement_ref = deciding.batch.artifact(ArtifactBody::from(statement.clone()), vec![streams::refusals()])?;
     let full = is_full(deciding.view, &appointment, &statement.action.affected_scope());
     let reply = land(deciding, statement, &appointment, &statement_ref, auth_ref)?;
+    cancel::covered(deciding, &statement.action.affected_scope())?;
     if branch!("urgent.limit_reached", full) {
         sanction(deciding, &appointment.issuer)?;
     }

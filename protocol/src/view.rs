@@ -238,6 +238,8 @@ pub struct View {
     pub genesis: Option<ArtifactRef>,
     /// How many refusals are on record.
     pub refusals: u64,
+    /// How many inputs could not be read or authenticated, as far as that is on record.
+    pub unreadable: u64,
     /// What traces run through.
     pub chain: Chain,
 }
@@ -292,6 +294,7 @@ impl Default for View {
             refused_at: OrdMap::new(),
             genesis: None,
             refusals: 0,
+            unreadable: 0,
             chain: Chain::default(),
         }
     }
@@ -617,6 +620,9 @@ impl View {
                     packet.status = PacketStatus::Overdue;
                 }
             }
+        }
+        if let Some(count) = crate::intake::unreadable_count(notice) {
+            self.unreadable = self.unreadable.max(count);
         }
         self.notices.insert(notice.key.clone(), Arc::new(notice.clone()));
     }

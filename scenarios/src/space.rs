@@ -193,9 +193,16 @@ impl Space {
         let effects = std::mem::take(&mut self.effects);
         let mut performed = Vec::new();
         for effect in effects {
-            let Effect::Perform { admission, order, restriction_cursor } = effect else {
-                self.effects.push(effect);
-                continue;
+            let (admission, order, restriction_cursor) = match effect {
+                Effect::Perform { admission, order, restriction_cursor } => (admission, order, restriction_cursor),
+                Effect::Cancel { attempt_id, .. } => {
+                    self.world.cancelled.push(attempt_id);
+                    continue;
+                }
+                Effect::Eligible(_) | Effect::Advance(_) | Effect::OnTheBench(_) => {
+                    self.effects.push(effect);
+                    continue;
+                }
             };
             let appended = Appended { epoch: Epoch(1), first: Cursor(1), last: Cursor(1) };
             let permit =

@@ -1,7 +1,7 @@
 //! A simulated world: targets that show fields, and the ways in which they can misbehave.
 
 use closer_contracts::action::Action;
-use closer_contracts::id::{Key, Text};
+use closer_contracts::id::{AttemptId, Key, Text};
 use closer_contracts::refs::{Plain, Target, TypedValue};
 use closer_contracts::time::Timestamp;
 use closer_contracts::word_enum;
@@ -38,6 +38,8 @@ pub struct World {
     targets: BTreeMap<Target, Map<String, Value>>,
     before: BTreeMap<Target, Map<String, Value>>,
     effects: Vec<Action>,
+    /// The attempts whose cancellation was asked for, in order.
+    pub cancelled: Vec<AttemptId>,
     /// How effects are answered.
     pub effect_mode: Mode,
     /// How observations are answered.
@@ -50,6 +52,7 @@ impl Default for World {
             targets: BTreeMap::new(),
             before: BTreeMap::new(),
             effects: Vec::new(),
+            cancelled: Vec::new(),
             effect_mode: Mode::Normal,
             observe_mode: Mode::Normal,
         }

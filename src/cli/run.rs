@@ -71,7 +71,16 @@ async fn attend(live: &Live, arguments: &Run, until: Until, talk: Talk) -> Resul
             Until::Stopped => live.space().handle().idle().await,
         }
         let view = live.space().view();
-        let open = waiting(&view).into_iter().find(|id| answered.insert(id.clone()));
+        let mut open = None;
+        for id in waiting(&view).into_iter().filter(|id| answered.insert(id.clone())) {
+            match arguments.answer.as_deref().and_then(|option| request::futile(&view, &id, option)) {
+                Some(why) => talk.say(&format!("not answered: {id}: {why}")),
+                None => {
+                    open = Some(id);
+                    break;
+                }
+            }
+        }
         match (open, &arguments.answer, until) {
             (Some(decision_id), Some(option), _) => answer(live, &view, decision_id, option, talk).await?,
             (Some(decision_id), None, Until::Stopped) => talk.say(&format!("a packet is on The Bench: {decision_id}")),

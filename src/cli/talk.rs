@@ -44,15 +44,12 @@ impl Talk {
 
     /// Tells why something failed.
     pub(super) fn failed(self, error: &Error) -> Exit {
+        let answer = Answer::failed(error);
         let exit = match matches!(error, Error::Unreachable { .. }) {
             true => Exit::Unreachable,
-            false => Exit::from(&Answer::failed(error)),
+            false => Exit::from(&answer),
         };
-        let data = if let Error::Deployment(misfit) = error {
-            misfit_data(misfit)
-        } else {
-            json!({ "error": error.to_string() })
-        };
+        let data = if let Error::Deployment(misfit) = error { misfit_data(misfit) } else { answer.data };
         if self.json {
             self.put(&data.to_string());
         }
@@ -109,9 +106,8 @@ pub(super) async fn ask(
 /// Answers from a store that nobody holds.
 async fn at_rest(store: &Path, identity: Option<ActorId>, request: Request) -> Result<Answer, Error> {
     if matches!(request, Request::Verify) {
-        let log = Log::open(store, None)?;
         let bar = progress::bar("segments");
-        let answer = request::verify(&log, None, &mut |at| progress::advance(&bar, at.segments, at.segments_total))?;
+        let answer = request::verify_at_rest(store, &mut |at| progress::advance(&bar, at.segments, at.segments_total))?;
         bar.finish_and_clear();
         return Ok(answer);
     }

@@ -4,7 +4,7 @@ use super::{Answer, EventDraft, RestrictDraft, bench, change};
 use crate::error::Error;
 use crate::space::Space;
 use closer_contracts::audit::{RestrictionStatement, RestrictiveAction};
-use closer_contracts::envelope::Payload;
+use closer_contracts::envelope::{Body, Payload};
 use closer_contracts::event::{Certainty, Event};
 use closer_contracts::fault::Fault;
 use closer_contracts::id::{ActorId, ArtifactId, EventId, Key, KeyId, PayloadId, Text};
@@ -79,6 +79,12 @@ pub(super) async fn hand_in(space: &dyn Space, text: &str, signature: Option<(Ke
             Ok(Answer::replied(&reply, "recorded"))
         }
     }
+}
+
+/// The event that a payload's text holds, where it holds one.
+pub(super) fn event_of(text: &str) -> Option<std::sync::Arc<Event>> {
+    let payload = Payload::read(text.as_bytes()).ok()?;
+    if let Body::Event(event) = payload.body() { Some(event.clone()) } else { None }
 }
 
 async fn unreadable(space: &dyn Space, subject: &str, fault: Fault) -> Result<Answer, Error> {

@@ -87,6 +87,30 @@ fn decision_type(packet: &Packet, option: &str) -> Option<DecisionType> {
     })
 }
 
+/// How often one answer is given to one question by itself, whatever was found in between.
+const ANSWERS_MAX: usize = 3;
+
+/// Why it would lead nowhere to answer a packet by itself: the same answer to the same question was given before, and
+/// nothing new was found since, or it was given often enough. Then it is a person's turn.
+#[must_use]
+pub fn futile(view: &View, id: &DecisionId, option: &str) -> Option<String> {
+    let packet = view.packets.get(id)?;
+    let asked = &packet.packet.body;
+    let answered_so = |(other, earlier): &(&DecisionId, &Packet)| {
+        let same = earlier.packet.body.question == asked.question
+            && earlier.packet.body.obligation_ids == asked.obligation_ids;
+        let mut decisions = view.decisions.get(*other).into_iter().flatten();
+        same && decisions.any(|(_, decision)| decision.selected_option_or_instruction.as_str() == option)
+    };
+    let before: Vec<&Packet> = view.packets.iter().filter(answered_so).map(|(_, earlier)| earlier).collect();
+    if before.iter().any(|earlier| earlier.evidence_version == packet.evidence_version) {
+        return Some(format!("`{option}` was the answer to this question before, and nothing new was found since"));
+    }
+    let enough = before.len() >= ANSWERS_MAX;
+    enough
+        .then(|| format!("`{option}` was the answer to this question {ANSWERS_MAX} times; more of it settles nothing"))
+}
+
 /// How an identity's statements are known to be its own: by its entry in the registry.
 pub(super) fn issuer(view: &View, identity: &ActorId) -> AuthenticatedIssuer {
     let registered = view.state.item(ItemKind::Identity, &identity.into());

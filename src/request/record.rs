@@ -7,7 +7,7 @@ use closer_contracts::id::ActorId;
 use closer_contracts::refs::StateRef;
 use closer_contracts::refusal::{CheckKind, Denial, RefusalCode};
 use closer_protocol::view::View;
-use closer_store::{Log, Progress, RecordLog, StoreError};
+use closer_store::{Corruption, Log, Progress, RecordLog, Remainder, StoreError};
 use serde_json::json;
 use std::path::Path;
 
@@ -88,6 +88,27 @@ pub fn verify(log: &Log, held: Option<StateRef>, progress: &mut dyn FnMut(Progre
         format!("state version {} {} is what the records fold to", folded.version, words::short(&folded.digest)),
     ];
     Ok(Answer::done(data, text))
+}
+
+/// As [`verify`], of a store that nobody holds; the log's end is looked at before opening it cuts anything off.
+///
+/// # Errors
+/// As [`verify`].
+pub fn verify_at_rest(store: &Path, progress: &mut dyn FnMut(Progress)) -> Result<Answer, Error> {
+    let remainder = Log::remainder(store)?;
+    if let Some((remainder, what)) = remainder.as_ref().and_then(|found| Some((found, found.damage?))) {
+        let Remainder { segment, offset, next, .. } = *remainder;
+        return Ok(damaged(&Corruption { segment, offset, record: Some(next), what }));
+    }
+    let mut answer = verify(&Log::open(store, None)?, None, progress)?;
+    if let (Some(found), Some(data)) = (remainder, answer.data.as_object_mut()) {
+        data.insert("unacknowledged".to_owned(), json!({ "segment": found.segment, "offset": found.offset }));
+        answer.text.push(format!(
+            "what stood after the last whole batch, in segment {} at offset {}, was never acknowledged and is cut off",
+            found.segment, found.offset
+        ));
+    }
+    Ok(answer)
 }
 
 /// Damage on disk, told by its place.

@@ -10,7 +10,7 @@ use closer_contracts::record::Position;
 use closer_contracts::refusal::Refusal;
 use closer_protocol::episode::{self, Next};
 use closer_protocol::view::View;
-use closer_protocol::{Entry, Moment, streams};
+use closer_protocol::{Entry, Moment, readback, streams};
 use closer_store::{Reader, RecordLog};
 use serde_json::{Value, json};
 use std::collections::BTreeSet;
@@ -75,6 +75,10 @@ fn waiting(view: &View, obligation: &Obligation, at: &Moment, text: &mut Vec<Str
         told.push(
             json!({ "for": "reconciliation", "attempt_id": attempt.intent.attempt_id, "status": attempt.status }),
         );
+    }
+    for notice in readback::unseen_by(view, id) {
+        text.push(format!("Nobody can see what it waits for: {}", notice.text));
+        told.push(json!({ "for": "observation", "notice": notice.key, "reason": notice.text }));
     }
     told.extend(under_way(view, id, at, text));
     told

@@ -14,7 +14,7 @@ use closer_protocol::entry::ArtifactBody;
 use closer_protocol::port::{Clock, Ids, Pending};
 use closer_protocol::sequence::Sequence;
 use closer_protocol::{Input, Moment, Reply, Submission, View};
-use closer_store::{Declined, Log, RecordLog};
+use closer_store::{Declined, Log, RecordLog, StoreError};
 use std::collections::BTreeMap;
 use std::path::Path;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -34,8 +34,7 @@ impl std::fmt::Debug for Resting {
     }
 }
 
-fn append(log: &Log, epoch: Epoch, append: Option<FencedAppend>) -> Result<(), Error> {
-    let Some(append) = append else { return Ok(()) };
+fn append(log: &Log, epoch: Epoch, append: FencedAppend) -> Result<(), Error> {
     let ticket = log.submit(epoch, append).map_err(|declined| match declined {
         Declined::Store(error) => Error::from(error),
         Declined::Conflict(conflict) => Error::Runtime(format!("a guard failed: {conflict:?}")),
@@ -61,7 +60,7 @@ impl Resting {
         })
     }
 
-    /// Takes the lease at the first decision: whoever only looks leaves no trace.
+    /// Takes the lease for the first record: whoever records nothing leaves no trace.
     fn epoch(&self) -> Result<Epoch, Error> {
         let mut held = self.epoch.lock().unwrap_or_else(PoisonError::into_inner);
         match *held {
@@ -73,15 +72,20 @@ impl Resting {
     fn decide(&self, input: Input) -> Result<Reply, Error> {
         let mut sequence = self.sequence.lock().unwrap_or_else(PoisonError::into_inner);
         let step = sequence.take(input, self.moment(), &*self.log)?;
-        let recorded = self.epoch().and_then(|epoch| append(&self.log, epoch, step.append));
-        match recorded {
-            Ok(()) => sequence.acknowledged(),
+        let Some(records) = step.append else { return Ok(step.reply) };
+        match self.epoch().and_then(|epoch| append(&self.log, epoch, records)) {
+            Ok(()) => {
+                sequence.acknowledged();
+                Ok(step.reply)
+            }
             Err(error) => {
                 sequence.discard();
-                return Err(error);
+                match matches!(error, Error::Store(StoreError::StoreFull)) {
+                    true => Ok(Reply::Refused(vec![closer_actors::storage_full()])),
+                    false => Err(error),
+                }
             }
         }
-        Ok(step.reply)
     }
 }
 

@@ -22,6 +22,7 @@ pub use custody::Removal;
 pub(crate) use custody::{BODY_DAMAGED, removed_by};
 pub use open::{Drive, Settings};
 pub use read::{BodyState, Entry, Reader, SNAPSHOT_STREAM};
+pub use recover::Remainder;
 pub use ticket::Ticket;
 
 use crate::derived::{Derived, DerivedStatus};

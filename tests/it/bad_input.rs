@@ -116,3 +116,17 @@ fn a_target_outside_its_folder_is_never_touched() {
     assert_eq!(run.code, Some(8), "{run:?}");
     assert!(!place.path().join("var/escaped").exists() && !place.path().join("var/world/runs").exists());
 }
+
+/// What nobody authenticated is counted on record; one process after the other that delivers it adds nothing to the log.
+#[test]
+fn a_flood_of_garbage_grows_the_log_in_no_number_of_processes() {
+    let place = founded();
+    let size = || place.call(&["--json", "verify"]).expect(0).json()["bytes"].as_u64().unwrap();
+    refused(&place, "garbage", "schema_invalid");
+    refused(&place, "garbage", "schema_invalid");
+    let before = size();
+    for number in 0..8 {
+        refused(&place, &format!("garbage {number}"), "schema_invalid");
+    }
+    assert_eq!(size(), before);
+}

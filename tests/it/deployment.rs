@@ -46,6 +46,69 @@ fn a_misfit_names_line_and_field() {
     );
 }
 
+/// The tables that begin with `[[section]]`, as they stand.
+fn table(text: &str, section: &str) -> String {
+    let from = text.find(&format!("[[{section}]]")).unwrap_or_else(|| panic!("{section}"));
+    let rest = &text[from..];
+    let to = rest[2..].find("\n[[").map_or(rest.len(), |to| to + 3);
+    rest[..to].to_owned()
+}
+
+/// An id stands for one thing: a second table of it is told by line and field, and nothing was prepared before.
+#[test]
+fn an_id_is_given_once() {
+    let more = "\n[[rule]]\nrule_id = \"rule.own\"\n\n[[policy]]\npolicy_id = \"policy.own\"\n\n[[goal]]\ngoal_id = \"goal.own\"\n\n\
+        [[constraint]]\nconstraint_id = \"constraint.own\"\n\n[[claim]]\nclaim_id = \"claim.own\"\n\n\
+        [[method]]\nmethod_id = \"method.own\"\n\n[[dependency]]\ndependency_id = \"dependency.own\"\n";
+    let whole = counting("conditional") + more;
+    let sections = [
+        ("identity", "actor_id"),
+        ("source", "source_id"),
+        ("readback_method", "method"),
+        ("operation", "operation"),
+        ("appointment", "issuer"),
+        ("grant", "grant_id"),
+        ("declaration", "declaration_id"),
+        ("obligation", "obligation_id"),
+        ("reentry", "reentry_id"),
+        ("participant", "identity"),
+        ("rule", "rule_id"),
+        ("policy", "policy_id"),
+        ("goal", "goal_id"),
+        ("constraint", "constraint_id"),
+        ("claim", "claim_id"),
+        ("method", "method_id"),
+        ("dependency", "dependency_id"),
+    ];
+    for (section, id) in sections {
+        let twice = format!("{whole}\n{}", table(&whole, section));
+        let place = Place::with(&twice);
+        let misfit = place.call(&["--json", "init", place.path().to_str().unwrap()]).expect(1).json();
+        let last =
+            twice.lines().count() - twice.lines().rev().position(|line| line.starts_with(&format!("{id} ="))).unwrap();
+        let index = twice.matches(&format!("[[{section}]]")).count() - 1;
+        assert_eq!(misfit["field"], format!("{section}.{index}.{id}"), "{misfit}");
+        assert_eq!(misfit["line"].as_u64(), Some(last as u64), "{misfit}");
+        assert!(misfit["error"].as_str().unwrap().contains("is taken: line"), "{misfit}");
+        assert!(!place.path().join("var").exists(), "nothing was prepared");
+    }
+    let keyed = "capabilities = [\"file.finish\"]";
+    let key = format!("{{ public_key = \"{}\" }}", "ab".repeat(32));
+    check(
+        |text| text.replace(keyed, &format!("{keyed}\nkeys = [{key}, {key}]")),
+        "identity.0.keys.1.public_key",
+        "keys = ",
+    );
+    let named = "{ name = \"n\", type = \"integer\" }";
+    let parameters = |text: String| {
+        text.replace(
+            "target_type = \"file\"\nreadback_method",
+            &format!("target_type = \"file\"\nparameters = [{named}, {named}]\nreadback_method"),
+        )
+    };
+    check(parameters, "operation.0.parameters.1.name", "parameters = ");
+}
+
 #[test]
 fn each_of_the_ten_answers_is_asked_for() {
     for question in 1..=10 {

@@ -1,6 +1,7 @@
 //! The two deployments a newcomer runs.
 
-use crate::support::{Place, free_port, has_openssl};
+use crate::support::{Place, body, entries, free_port, has_openssl};
+use closer_contracts::envelope::Body;
 use serde_json::Value;
 use std::process::Command;
 
@@ -150,9 +151,31 @@ fn a_cheaper_plan_is_taken_on_the_owners_word_alone() {
         serde_json::from_str(&state).unwrap()
     };
     assert_eq!(provider(&place)["changes"], 0);
+    // What the page leaves open is asked by a permitted action, once, and the obligation closed on what it showed.
+    let entries = entries(&place);
+    let probes = entries.iter().filter_map(|(_, entry)| {
+        let action = if let Some(Body::Action(action)) = body(entry) { action } else { return None };
+        Some((action.operation.to_string(), action.authority_ref.to_string()))
+    });
+    assert_eq!(probes.collect::<Vec<_>>(), [("capability.probe".to_owned(), "grant.probe".to_owned())]);
     let run = place.run(&["--answer", "--json"]).expect(0).json();
     assert_eq!(status(&run, "obligation.cost"), "resolved");
     let state = provider(&place);
     assert_eq!((&state["changes"], &state["accounts"]["acme"]["plan"]), (&1.into(), &"economy".into()));
     assert!(stages(&run, "obligation.cost").contains(&"readback".to_owned()));
+}
+
+/// An answer that leads back to the same question is not given for ever.
+#[test]
+fn answering_stops_where_the_same_question_comes_back() {
+    if !has_openssl() {
+        return;
+    }
+    let place = Place::example("certificate-renewal", |text| text);
+    let run = place.run(&["--answer", "investigate"]).expect(6);
+    assert_eq!(run.stderr.matches("answered: investigate").count(), 1, "{}", run.stderr);
+    assert!(run.stderr.contains("nothing new was found since"), "{}", run.stderr);
+    let again = place.run(&["--answer", "investigate"]).expect(6);
+    assert_eq!(again.stderr.matches("answered: investigate").count(), 0, "{}", again.stderr);
+    place.run(&["--answer"]).expect(0);
 }

@@ -12,4 +12,8 @@ mod deployment;
 #[cfg(test)]
 mod examples;
 #[cfg(test)]
+mod looks;
+#[cfg(test)]
 mod store;
+#[cfg(test)]
+mod urgent;

@@ -1,19 +1,12 @@
 //! The log as a whole: copies, damage, the process that holds it.
 
-use crate::support::{Place, counting};
+use crate::support::{Place, counting, segments};
+use serde_json::Value;
 use std::fs;
 use std::io::{BufRead, BufReader, Write};
 use std::os::unix::fs::PermissionsExt;
 use std::os::unix::net::UnixStream;
-use std::path::{Path, PathBuf};
-
-fn segments(store: &Path) -> Vec<PathBuf> {
-    let log = fs::read_dir(store.join("log")).unwrap().map(|entry| entry.unwrap().path());
-    let mut segments: Vec<PathBuf> =
-        log.filter(|path| path.extension().is_some_and(|extension| extension == "log")).collect();
-    segments.sort();
-    segments
-}
+use std::path::Path;
 
 /// The segments of a backup by name.
 fn files(backup: &Path) -> Vec<(String, Vec<u8>)> {
@@ -61,9 +54,41 @@ fn a_flipped_byte_is_named_by_its_place() {
     damaged[at] ^= 0x20;
     fs::write(&segment, &damaged).unwrap();
     let verified = place.call(&["--json", "verify"]).expect(5);
-    let told = verified.stdout + &verified.stderr;
-    assert!(told.contains("segment") && told.contains("offset"), "{told}");
-    place.run(&[]).expect(5);
+    let place_of = |told: &Value| (told["segment"].as_u64(), told["offset"].is_u64(), told["record"].as_u64());
+    assert_eq!(place_of(&verified.json()), (Some(1), true, Some(1)));
+    // Whatever meets the damage names its place, also where the store does not even open.
+    assert_eq!(place_of(&place.run(&["--json"]).expect(5).json()), (Some(1), true, Some(1)));
+    let header = {
+        let mut damaged = whole.clone();
+        damaged[40] ^= 1;
+        damaged
+    };
+    fs::write(&segment, &header).unwrap();
+    for verb in [&["--json", "verify"][..], &["--json", "obligation", "list"], &["--json", "rebuild"]] {
+        let told = place.call(verb).expect(5).json();
+        assert_eq!((told["segment"].as_u64(), told["offset"].as_u64()), (Some(1), Some(0)), "{verb:?}: {told}");
+        assert!(told["what"].is_string() && told.get("record").is_some(), "{verb:?}: {told}");
+    }
+    fs::write(&segment, &whole).unwrap();
+    place.call(&["verify"]).expect(0);
+}
+
+/// A changed byte at the very end, where nothing that was acknowledged lies, is told before opening cuts it off.
+#[test]
+fn a_flipped_byte_of_the_last_seal_is_told() {
+    let place = Place::with(&counting("conditional"));
+    place.run(&[]).expect(0);
+    let segment = segments(&place.store()).remove(0);
+    let whole = fs::read(&segment).unwrap();
+    let last = whole.windows(4).rposition(|bytes| bytes == b"CLBT").unwrap();
+    for at in [0, 5, 33, 95] {
+        let mut damaged = whole.clone();
+        damaged[last + at] ^= 0x40;
+        fs::write(&segment, &damaged).unwrap();
+        let told = place.call(&["--json", "verify"]).expect(5).json();
+        assert_eq!((told["segment"].as_u64(), told["offset"].as_u64()), (Some(1), Some(last as u64)), "{at}: {told}");
+        assert!(told["record"].is_u64());
+    }
     fs::write(&segment, &whole).unwrap();
     place.call(&["verify"]).expect(0);
 }

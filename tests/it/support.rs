@@ -1,5 +1,12 @@
 //! A deployment in a folder of its own, and the binary run on it.
 
+use closer_contracts::delta::Change;
+use closer_contracts::envelope::Body;
+use closer_contracts::record::Cursor;
+use closer_contracts::refusal::Refusal;
+use closer_protocol::Entry;
+use closer_protocol::entry::Notice;
+use closer_store::Log;
 use serde_json::Value;
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -148,4 +155,97 @@ pub(crate) fn counting(repeat_safety: &str) -> String {
 /// As [`counting`], with a program that takes so many seconds.
 pub(crate) fn taking(seconds: &str, repeat_safety: &str) -> String {
     include_str!("counting.toml").replace("REPEAT_SAFETY", repeat_safety).replace("SECONDS", seconds)
+}
+
+/// As [`taking`], with so many obligations, each about a file of its own that has something to do once it says `go`.
+pub(crate) fn many(count: usize, seconds: &str) -> String {
+    let one = taking(seconds, "conditional");
+    let (head, rest) = one.split_once("[[obligation]]\n").unwrap();
+    let (kept, work) = rest.split_once("[[participant]]\n").unwrap();
+    let named = |name: &str, index: usize| format!("{name}-{index}");
+    let files: Vec<String> = (0..count).map(|index| format!("\"var/world/{}\"", named("target", index))).collect();
+    let mut text = head.replace("arguments = [\"var/world/target\"]", &format!("arguments = [{}]", files.join(", ")));
+    text = text.replace("creates = \"var/world/target\"", "creates = \"var/world/target-0\"");
+    for index in 0..count {
+        let mut kept = format!("[[obligation]]\n{kept}");
+        for name in ["obligation.count", "condition.count", "dependency.count", "dependency.word", "reentry.count"] {
+            kept = kept.replace(&format!("\"{name}\""), &format!("\"{}\"", named(name, index)));
+        }
+        for (from, to) in [("\"target\"", "target"), ("\"file.target\"", "file.target"), ("\"file-says-done\"", "done")]
+        {
+            kept = kept.replace(from, &format!("\"{}\"", named(to, index)));
+        }
+        text.push_str(&kept);
+    }
+    let anything = "{ field = \"/observation/type\", comparison = \"equals\", value = \"file\" }";
+    let go = "{ field = \"/observation/value/content\", comparison = \"equals\", value = \"go\\n\" }";
+    let own = "items.obligation = [{ field = \"/item\", comparison = \"equals\", value = \"obligation\" }]\nitems.file";
+    let target = "target = { type = \"file\", account = \"local\", address = \"target\" }";
+    let work = work
+        .replace(anything, go)
+        .replace("items.file", own)
+        .replace("file-says-done", "{{obligation/gap/propositions/0}}")
+        .replace(target, "target = \"{{file/target_binding/target}}\"");
+    text + "[[participant]]\n" + &work
+}
+
+/// Everything on record of a deployment that nobody runs, with its sequence number.
+pub(crate) fn entries(place: &Place) -> Vec<(u64, Entry)> {
+    let log = Log::open(&place.store(), None).unwrap();
+    let mut entries = Vec::new();
+    log.replay(Cursor(1), &mut |cursor, record| entries.push((cursor.0, Entry::read(record).unwrap()))).unwrap();
+    entries
+}
+
+/// The payload that an entry holds.
+pub(crate) fn body(entry: &Entry) -> Option<&Body> {
+    if let Entry::Payload(payload) = entry { Some(payload.body()) } else { None }
+}
+
+/// The changes that an entry commits.
+pub(crate) fn changes(entry: &Entry) -> &[Change] {
+    if let Entry::Commit(commit) = entry { &commit.delta.changes } else { &[] }
+}
+
+/// The refusal that an entry is.
+pub(crate) fn refusal(entry: &Entry) -> Option<&Refusal> {
+    if let Entry::Refusal(refusal) = entry { Some(refusal) } else { None }
+}
+
+/// The notice that an entry is.
+pub(crate) fn notice(entry: &Entry) -> Option<&Notice> {
+    if let Entry::Notice(notice) = entry { Some(notice) } else { None }
+}
+
+/// The segments of a store, in order.
+pub(crate) fn segments(store: &Path) -> Vec<PathBuf> {
+    let log = fs::read_dir(store.join("log")).unwrap().map(|entry| entry.unwrap().path());
+    let mut segments: Vec<PathBuf> =
+        log.filter(|path| path.extension().is_some_and(|extension| extension == "log")).collect();
+    segments.sort();
+    segments
+}
+
+/// A file system of its own, mounted for as long as the value lives.
+pub(crate) struct Mount(PathBuf);
+
+impl Mount {
+    /// Mounts one of this size, or nothing where that is not allowed.
+    pub(crate) fn tmpfs(at: &Path, size: &str) -> Option<Self> {
+        let options = format!("size={size},mode=700");
+        let mounted = Command::new("mount").args(["-t", "tmpfs", "-o", &options, "tmpfs"]).arg(at).status();
+        mounted.is_ok_and(|status| status.success()).then(|| Self(at.to_owned()))
+    }
+
+    pub(crate) fn resize(&self, size: &str) {
+        let resized = Command::new("mount").args(["-o", &format!("remount,size={size}")]).arg(&self.0).status();
+        assert!(resized.is_ok_and(|status| status.success()), "the file system is resized");
+    }
+}
+
+impl Drop for Mount {
+    fn drop(&mut self) {
+        let unmounted = Command::new("umount").arg("-l").arg(&self.0).status();
+        assert!(unmounted.is_ok_and(|status| status.success()), "the file system is unmounted");
+    }
 }

@@ -4,8 +4,9 @@ use super::{misdirected, missing, payload};
 use crate::service::{Attended, Charge, Desk, Draft};
 use crate::space::Space;
 use closer_contracts::Fault;
-use closer_contracts::id::{AttemptId, Text};
+use closer_contracts::id::{AttemptId, ReadbackMethodId, Text};
 use closer_contracts::time::Timestamp;
+use closer_protocol::Input;
 use closer_protocol::episode::{self, Next};
 use closer_protocol::port::{Observed, ReadbackOrder};
 use closer_protocol::readback;
@@ -33,8 +34,17 @@ impl Desk for Observer {
 async fn look(space: &Space, charge: &Charge, attempt_id: &AttemptId, not_before: &Timestamp) -> Result<Draft, Fault> {
     space.reach(not_before).await;
     let attempt = charge.view.attempts.get(attempt_id).ok_or_else(|| missing("the attempt is not on record"))?;
-    let method = episode::readback_method(&charge.view, attempt_id);
-    let method = Arc::new(method.ok_or_else(|| missing("no readback method is registered for the operation"))?);
+    let Some(method) = episode::readback_method(&charge.view, attempt_id) else {
+        let entry = charge.view.state.operation(&attempt.action.operation);
+        let entry = entry.ok_or_else(|| missing("the attempt's operation is not registered any more"))?;
+        return Ok(Draft::Input(Box::new(Input::Unseen {
+            target: attempt.action.target.clone(),
+            method: ReadbackMethodId::new(entry.readback_method.id.as_str()),
+            obligation_id: attempt.intent.obligation_id.clone(),
+            reason: Text::from("no readback method of this version is registered for the operation"),
+        })));
+    };
+    let method = Arc::new(method);
     let order = ReadbackOrder {
         method: Arc::clone(&method),
         target: attempt.action.target.clone(),
@@ -50,5 +60,5 @@ async fn look(space: &Space, charge: &Charge, attempt_id: &AttemptId, not_before
     // Observations are numbered per target: the newest view says which number is next.
     let view = space.view();
     let attempt = view.attempts.get(attempt_id).ok_or_else(|| missing("the attempt is not on record"))?;
-    readback::draft(&view, &method, &observed, &order.target, Some(attempt), None, &space.moment().now).map(payload)
+    readback::draft(&view, &method, &observed, &order.target, Some(attempt), &[], &space.moment().now).map(payload)
 }

@@ -7,7 +7,7 @@ use closer_contracts::id::{AttemptId, Text};
 use closer_contracts::time::Timestamp;
 use closer_monitor::{LastCheck, release};
 use closer_protocol::Input;
-use closer_protocol::port::Performed;
+use closer_protocol::port::{Order, Performed};
 use ractor::{Actor, ActorId, ActorProcessingErr, ActorRef, SupervisionEvent};
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -41,6 +41,7 @@ impl Actor for Dispatcher {
     ) -> Result<(), ActorProcessingErr> {
         match message {
             Message::Perform(admitted) => effects.perform(&myself, *admitted).await,
+            Message::Cancel(attempt_id, order) => effects.cancel(&myself, attempt_id, *order).await,
             Message::Done(call, performed) => {
                 effects.done(call, |_| performed);
                 Ok(())
@@ -82,6 +83,26 @@ impl Effects {
         };
         let (call, _) = Actor::spawn_linked(None, Call::default(), calling, myself.get_cell()).await?;
         self.under_way.insert(call.get_id(), (attempt_id, sent_at));
+        Ok(())
+    }
+
+    /// Asks for a cancellation beside the effect; what became of it the effect's own call tells.
+    async fn cancel(
+        &self,
+        myself: &ActorRef<Message>,
+        attempt_id: AttemptId,
+        order: Order,
+    ) -> Result<(), ActorProcessingErr> {
+        let operations = Arc::clone(&self.space.ports.operations);
+        let longest = Duration::from_millis(self.space.options.effect_ms_max);
+        let call = async move {
+            let asked = tokio::time::timeout(longest, operations.cancel(&attempt_id, &order)).await;
+            if asked.is_err() {
+                tracing::warn!(%attempt_id, "the request to cancel took longer than it may");
+            }
+        };
+        let calling = Calling { call: Box::pin(call), tell: Box::new(|_, ()| ()) };
+        Actor::spawn_linked(None, Call::default(), calling, myself.get_cell()).await?;
         Ok(())
     }
 

@@ -1,5 +1,6 @@
 //! What the dispatcher is told.
 
+use closer_contracts::id::AttemptId;
 use closer_monitor::{Admission, Appended};
 use closer_protocol::port::{Order, Performed};
 use ractor::ActorId;
@@ -16,6 +17,8 @@ pub(crate) struct Admitted {
 pub(crate) enum Message {
     /// Send one effect.
     Perform(Box<Admitted>),
+    /// Ask for the cancellation of an effect under way.
+    Cancel(AttemptId, Box<Order>),
     /// What a call came to.
     Done(ActorId, Performed),
     /// Tell when no effect is under way.

@@ -2,13 +2,12 @@
 
 use super::Message;
 use super::in_flight::{InFlight, intent_of};
-use crate::error::Error;
+use crate::error::{Error, storage_full};
 use crate::lanes::{Caller, Offer};
 use crate::replay::replay;
 use crate::scheduler;
 use crate::space::Space;
 use closer_contracts::record::{Conflict, Epoch, FencedAppend};
-use closer_contracts::refusal::{CheckKind, Denial, RefusalCode};
 use closer_protocol::input::Effect;
 use closer_protocol::sequence::Sequence;
 use closer_protocol::{Input, Moment, Reply};
@@ -31,7 +30,8 @@ pub(crate) struct Service {
     epoch: Epoch,
     in_flight: VecDeque<InFlight>,
     withdrawn: Option<(Caller, Declined)>,
-    again: Option<(Input, Moment, Caller)>,
+    /// Taken back from a log that declined them, the next to be decided again in front.
+    again: VecDeque<(Input, Moment, Caller)>,
     landed: u64,
 }
 
@@ -53,7 +53,15 @@ impl Actor for Semantic {
         let sequence = Sequence::new(view);
         space.publish(sequence.durable());
         space.lanes.hang(myself);
-        Ok(Service { space, sequence, epoch, in_flight: VecDeque::new(), withdrawn: None, again: None, landed: 0 })
+        Ok(Service {
+            space,
+            sequence,
+            epoch,
+            in_flight: VecDeque::new(),
+            withdrawn: None,
+            again: VecDeque::new(),
+            landed: 0,
+        })
     }
 
     async fn handle(
@@ -117,19 +125,23 @@ impl Service {
     /// Decides while there is room and something to decide.
     fn decide(&mut self) -> Result<(), ActorProcessingErr> {
         while self.withdrawn.is_none() && !self.is_halted() && self.sequence.has_room() {
-            let (input, at, caller) = match self.again.take() {
-                Some(again) => again,
-                None => match self.space.lanes.next() {
-                    Some(Offer { input, caller }) => (input, self.space.moment(), caller),
-                    None => break,
-                },
-            };
+            let Some((input, at, caller)) = self.next() else { break };
             self.take(input, at, caller)?;
         }
         for step in self.unrecorded() {
             step.leave(&self.space);
         }
         Ok(())
+    }
+
+    /// The next input: the reserved lane first, also before what a busy log declined.
+    fn next(&mut self) -> Option<(Input, Moment, Caller)> {
+        let lanes = &self.space.lanes;
+        let offered = |Offer { input, caller }: Offer| (input, self.space.moment(), caller);
+        if let Some(urgent) = lanes.next_reserved() {
+            return Some(offered(urgent));
+        }
+        self.again.pop_front().or_else(|| lanes.next().map(offered))
     }
 
     /// Decides one input and submits its append. A sequence whose own records do not fold is broken: the actor ends, and
@@ -187,16 +199,15 @@ impl Service {
                 tracing::warn!(?conflict, "the log has moved: it is read again");
                 self.sequence = Sequence::new(replay(&self.space.log)?);
                 self.space.publish(self.sequence.durable());
-                self.again = Some((input, at, caller));
+                self.again.push_front((input, at, caller));
             }
             Declined::Store(StoreError::Busy(_)) => {
-                self.again = Some((input, at, caller));
+                self.again.push_front((input, at, caller));
                 myself.send_after(BUSY_WAIT, || Message::Work);
                 return Ok(false);
             }
             Declined::Store(StoreError::StoreFull) => {
-                let denial = Denial::new(RefusalCode::StorageFull, CheckKind::Runtime, "the store is full");
-                caller.tell(Ok(Reply::Refused(vec![denial])));
+                caller.tell(Ok(Reply::Refused(vec![storage_full()])));
             }
             Declined::Store(error) => caller.tell(Err(error.into())),
         }

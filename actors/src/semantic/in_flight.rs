@@ -44,6 +44,9 @@ impl InFlight {
                         })));
                     }
                 }
+                Effect::Cancel { attempt_id, order } => {
+                    directory.dispatcher.cast(dispatcher::Message::Cancel(attempt_id, Box::new(order)));
+                }
                 Effect::Eligible(obligation_id) => directory.matcher.cast(matcher::Message::Eligible(obligation_id)),
                 Effect::Advance(episode_id) => directory.router.cast(router::Message::Advance(episode_id)),
                 Effect::OnTheBench(decision_id) => tracing::info!(%decision_id, "a packet is on The Bench"),

@@ -104,6 +104,32 @@ async fn on_a_full_disk_ordinary_work_is_refused_and_a_restriction_still_commits
     runtime.stop().await.unwrap();
 }
 
+/// A log that takes no ordinary work for now declines what was decided; a restriction does not wait until it does again.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_restriction_overtakes_what_a_busy_log_declined() {
+    let disk = SimDisk::new();
+    drop(simulated(&disk).await);
+    let settings = Settings { segment_bytes: 512 << 10, pending_batches_max: 0, derived: None, ..Settings::default() };
+    let log = Arc::new(Log::open_on(Arc::new(disk.clone()), settings, None).unwrap());
+    let place = Place::found(&founding(&[]), proposes("basic")).await;
+    let runtime = Runtime::start(log, place.ports(), Options::default()).await.unwrap();
+    let handle = runtime.handle();
+    let (one, two) = (price(&handle, "elsewhere", "e-1"), price(&handle, "elsewhere", "e-2"));
+    let (one, two) = (handle.submit(one), handle.submit(two));
+    let revocation = restriction(&handle, "statement-1", RestrictiveAction::RevokeGrant("grant-1".into()));
+    let restricted = async {
+        tokio::time::sleep(std::time::Duration::from_millis(50)).await;
+        tokio::time::timeout(std::time::Duration::from_secs(20), handle.submit(revocation)).await
+    };
+    tokio::select! {
+        reply = restricted => assert_eq!(told(&reply.expect("it waits for nobody").unwrap()), None),
+        _ = one => panic!("ordinary work was taken"),
+        _ = two => panic!("ordinary work was taken"),
+    }
+    assert!(handle.view().state.grant(&"grant-1".into()).unwrap().revocation.revoked_by.is_some());
+    runtime.kill().await;
+}
+
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn nothing_leaves_of_a_step_whose_flush_failed() {
     let disk = SimDisk::new();

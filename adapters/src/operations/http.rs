@@ -15,6 +15,7 @@ use super::report::{not_sent, responded, unknown};
 use client::Exchange;
 use closer_contracts::branch;
 use closer_contracts::canonical;
+use closer_contracts::item::EffectClass;
 use closer_contracts::refs::Plain;
 use closer_protocol::port::{Clock, Performed};
 use reqwest::header::{CONTENT_TYPE, HeaderMap, HeaderName, HeaderValue, IF_MATCH};
@@ -26,6 +27,8 @@ use std::collections::BTreeMap;
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "UPPERCASE")]
 pub enum Method {
+    /// `GET`: what a read-only operation asks, and all that it may.
+    Get,
     /// `POST`.
     Post,
     /// `PUT`.
@@ -39,6 +42,7 @@ pub enum Method {
 impl Method {
     const fn as_http(self) -> reqwest::Method {
         match self {
+            Self::Get => reqwest::Method::GET,
             Self::Post => reqwest::Method::POST,
             Self::Put => reqwest::Method::PUT,
             Self::Patch => reqwest::Method::PATCH,
@@ -58,7 +62,8 @@ pub struct Http {
     /// The members of the JSON body by the parameter that fills each. No body where empty.
     #[serde(default)]
     pub body: BTreeMap<String, String>,
-    /// The header that carries the idempotency key; `null` where the provider has none. Default `Idempotency-Key`.
+    /// The header that carries the idempotency key; `null` where the provider has none. Default `Idempotency-Key`. A `GET`
+    /// carries none.
     #[serde(default = "idempotency_header")]
     pub idempotency_header: Option<String>,
     /// The parameter with the version that the target must still have; it is sent as `If-Match`. Default: none.
@@ -93,9 +98,16 @@ pub(super) async fn perform(
 }
 
 fn prepare(permitted: &Permitted, contract: &Http, client: &HttpClient) -> Result<reqwest::Request, String> {
+    let reads = contract.method == Method::Get;
+    if reads != (permitted.entry().effect_class == EffectClass::ReadOnly) {
+        return Err("a read-only operation asks with `GET`, and no other does".to_owned());
+    }
+    if reads && (!contract.body.is_empty() || contract.if_match_parameter.is_some()) {
+        return Err("a `GET` has neither a body nor a precondition".to_owned());
+    }
     let url = contract.endpoint.fill(permitted.target(), &|name| permitted.scalar(name))?;
     let mut headers = HeaderMap::new();
-    if let Some(name) = &contract.idempotency_header
+    if let Some(name) = contract.idempotency_header.as_ref().filter(|_| !reads)
         && branch!("http.sends_idempotency_key", !name.is_empty())
     {
         let name: HeaderName = name.parse().map_err(|_| format!("`{name}` is no name of a header"))?;

@@ -46,6 +46,40 @@ async fn a_request_carries_key_precondition_and_body() {
     assert!(request.ends_with("\n\n{\"plan\":\"economy\"}"), "{request}");
 }
 
+/// A probe reads and does nothing else: what could change something is not sent under a read-only entry, and the reverse.
+#[tokio::test]
+async fn a_read_only_operation_asks_and_nothing_more() {
+    let server = Server::start(vec![Reply::json(200, "", OK), Reply::json(200, "", OK)]);
+    let probe = |contract: &Value, effect_class| {
+        let mut order = crate::fixture::order(contract, target("acme", "plan"), &[("plan", json!("economy"))]);
+        let mut entry = (*order.entry).clone();
+        entry.effect_class = effect_class;
+        order.entry = std::sync::Arc::new(entry);
+        let mut members = contract.as_object().unwrap().clone();
+        members.remove("kind");
+        let contract: Http = serde_json::from_value(Value::Object(members)).unwrap();
+        async move { perform(&Permitted::for_test(order), &contract, &HttpClient::default(), &clock()).await }
+    };
+    let get =
+        json!({ "kind": "http", "endpoint": { "url": server.url("/accounts/{account}/{target}") }, "method": "GET" });
+    response(probe(&get, EffectClass::ReadOnly).await);
+    let [request] = server.requests().try_into().unwrap();
+    let request = request.to_ascii_lowercase();
+    assert!(request.starts_with("get /accounts/acme/plan http/1.1\r\n") && request.ends_with("\r\n\r\n"), "{request}");
+    assert!(!request.contains("idempotency-key") && !request.contains("if-match"), "{request}");
+    let (mut put, mut with_body) = (get.clone(), get.clone());
+    put["method"] = json!("PUT");
+    with_body["body"] = json!({ "plan": "plan" });
+    for (contract, effect_class, why) in [
+        (&get, EffectClass::ExternalReversible, "read-only"),
+        (&put, EffectClass::ReadOnly, "read-only"),
+        (&with_body, EffectClass::ReadOnly, "neither a body"),
+    ] {
+        assert!(refusal(probe(contract, effect_class).await).contains(why), "{why}");
+    }
+    assert_eq!(server.requests().len(), 1, "nothing else was sent");
+}
+
 #[tokio::test]
 async fn a_connection_dropped_after_sending_leaves_the_outcome_unknown_and_is_not_repeated() {
     let server = Server::start(vec![Reply::Drop, Reply::json(200, "", OK)]);

@@ -203,7 +203,7 @@ fn contracts_are_read_whole_or_not_at_all() {
         (json!({ "kind": "file_write" }), "root"),
         (json!({}), "kind"),
         (json!("file_write"), "cannot be read"),
-        (json!({ "kind": "http", "endpoint": { "url": "x" }, "method": "GET" }), "GET"),
+        (json!({ "kind": "http", "endpoint": { "url": "x" }, "method": "HEAD" }), "HEAD"),
     ] {
         let refused = read(wrong).unwrap_err();
         assert!(refused.contains(names), "{refused}");

@@ -15,7 +15,7 @@ use std::sync::{Mutex, PoisonError};
 pub struct TaskProcess {
     /// The attempt it belongs to; its descendants carry the same mark in their environment.
     pub attempt_id: AttemptId,
-    /// Its number, which is also that of its process group.
+    /// Its number, which is also that of its process group; 0 while it is about to be started and known by its mark alone.
     pub pid: i32,
     /// When it started, in clock ticks since the machine did.
     pub start_time_ticks: u64,

@@ -12,6 +12,8 @@ use std::collections::BTreeMap;
 use std::path::Path;
 use std::time::Duration;
 
+/// The placeholder that stands for the target.
+const TARGET: &str = "target";
 /// The longest argument, in bytes.
 const ARGUMENT_BYTES_MAX: usize = 65_536;
 
@@ -34,7 +36,8 @@ pub struct Program {
     #[serde(default)]
     pub working_directory: Option<String>,
     /// The folder that targets lie beneath, as an absolute path. `{target}` is then the whole path, checked to lie there
-    /// and to go through no symbolic link. Default: none; `{target}` is the address as it stands.
+    /// and to go through no symbolic link; so is every path that an argument makes of it, such as `{target}.key`.
+    /// Default: none; `{target}` is the address as it stands.
     #[serde(default)]
     pub target_root: Option<String>,
     /// When it is ended with its descendants, in milliseconds. Default 30 s.
@@ -66,20 +69,27 @@ impl Program {
         target: &Target,
         parameter: &dyn Fn(&str) -> Result<String, String>,
     ) -> Result<Vec<String>, String> {
-        let address = match &self.target_root {
+        let root = self.target_root.as_deref().map(Root::open).transpose()?;
+        let confined = |address: &str| match &root {
             Some(root) => {
-                let place = Root::open(root)?.place(target.address.as_str())?;
-                place.require_regular()?;
-                place.path
+                let place = root.place(address)?;
+                place.require_regular().map(|()| place.path)
             }
-            None => target.address.to_string(),
+            None => Ok(address.to_owned()),
         };
+        let address = target.address.as_str();
+        let path = confined(address)?;
         let value = |name: &str| match name {
-            "target" => Ok(address.clone()),
+            TARGET => Ok(path.clone()),
             "account" => Ok(target.account.to_string()),
             name => parameter(name),
         };
-        self.arguments.iter().map(|argument| fill(argument, &value)).collect()
+        let fill = |argument: &String| {
+            let filled = fill(argument, &value)?;
+            made_of(address, argument, &value)?.iter().try_for_each(|made| confined(made).map(drop))?;
+            Ok(filled)
+        };
+        self.arguments.iter().map(fill).collect()
     }
 
     /// Starts the program with filled arguments and waits for its end. Blocks.
@@ -105,11 +115,37 @@ impl Program {
     }
 }
 
+/// The addresses that an argument makes of the target's: what follows the placeholder belongs to it, up to the next one.
+fn made_of(
+    address: &str,
+    argument: &str,
+    value: &dyn Fn(&str) -> Result<String, String>,
+) -> Result<Vec<String>, String> {
+    let mut made: Vec<String> = Vec::new();
+    for piece in pieces(argument)? {
+        match (piece, made.last_mut()) {
+            (Piece::Placeholder(TARGET), _) => made.push(address.to_owned()),
+            (Piece::Literal(text), Some(last)) => last.push_str(&text),
+            (Piece::Placeholder(name), Some(last)) => last.push_str(&value(name)?),
+            (Piece::Literal(_) | Piece::Placeholder(_), None) => {}
+        }
+    }
+    Ok(made)
+}
+
+/// Whether a path has a part that leads out of its folder.
+fn climbs(path: &str) -> bool {
+    path.split('/').any(|part| part == "..")
+}
+
 fn fill(argument: &str, value: &dyn Fn(&str) -> Result<String, String>) -> Result<String, String> {
-    let mut filled = String::new();
+    let (mut filled, mut declared) = (String::new(), String::new());
     for (index, piece) in pieces(argument)?.into_iter().enumerate() {
         match piece {
-            Piece::Literal(text) => filled.push_str(&text),
+            Piece::Literal(text) => {
+                filled.push_str(&text);
+                declared.push_str(&text);
+            }
             Piece::Placeholder(name) => {
                 let value = value(name)?;
                 // At the head of an argument, outside data could turn itself into an option.
@@ -117,8 +153,13 @@ fn fill(argument: &str, value: &dyn Fn(&str) -> Result<String, String>) -> Resul
                     return Err(format!("the value of `{name}` begins with a hyphen and would be read as an option"));
                 }
                 filled.push_str(&value);
+                declared.push_str(name);
             }
         }
+    }
+    // A path leads upwards where its declaration does, and not because of a value in it.
+    if climbs(&filled) && !climbs(&declared) {
+        return Err(format!("`{argument}` would lead out of its folder"));
     }
     if filled.contains('\0') {
         return Err("an argument holds a zero byte".to_owned());
@@ -145,6 +186,45 @@ mod tests {
         for hostile in ["a b", "$(id)", "`id`", "a;b", "a\nb", "*", "\"", "'", "{y}", "a|b&c>d"] {
             assert_eq!(check("{x}", hostile).unwrap(), hostile);
             assert_eq!(check("--to={x}!", hostile).unwrap(), format!("--to={hostile}!"));
+        }
+    }
+
+    #[test]
+    fn a_value_leads_no_path_upwards() {
+        for hostile in ["..", "../x", "a/../../b", "a/.."] {
+            assert!(check("/srv/{x}", hostile).unwrap_err().contains("out of its folder"), "{hostile}");
+            assert!(check("{x}/log", hostile).unwrap_err().contains("out of its folder"), "{hostile}");
+        }
+        assert!(check("/srv/.{x}", ".").unwrap_err().contains("out of its folder"));
+        assert_eq!(check("../{x}", "a..b/...").unwrap(), "../a..b/...");
+    }
+
+    /// What a file beside the target is called, the argument says; where it leads, the folder decides.
+    #[test]
+    fn a_path_made_of_the_target_is_confined_as_the_target_is() {
+        let outer = tempfile::tempdir().unwrap();
+        let root = outer.path().join("root");
+        std::fs::create_dir(&root).unwrap();
+        std::fs::write(root.join("web.pem"), "").unwrap();
+        std::os::unix::fs::symlink("../stolen.key", root.join("web.pem.key")).unwrap();
+        let fill = |argument: &str, suffix: &str| {
+            let program = Program {
+                target_root: Some(root.to_str().unwrap().to_owned()),
+                ..serde_json::from_value(serde_json::json!({ "program": "/bin/true", "arguments": [argument] }))
+                    .unwrap()
+            };
+            program.fill(&crate::fixture::target("host", "web.pem"), &|_| Ok(suffix.to_owned()))
+        };
+        let inside = format!("{}/web.pem", root.display());
+        assert_eq!(fill("{target}.new", "").unwrap(), [format!("{inside}.new")]);
+        assert_eq!(fill("--pair={target}:{target}.new", "").unwrap(), [format!("--pair={inside}:{inside}.new")]);
+        for (argument, suffix) in
+            [("{target}.key", ""), ("-o{target}.key", ""), ("{target}.{s}", "key"), ("{target},{target}.key", "")]
+        {
+            assert!(fill(argument, suffix).unwrap_err().contains("symbolic link"), "{argument}");
+        }
+        for suffix in ["/../../stolen.key", "/..", "x/y"] {
+            assert!(fill("{target}{s}", suffix).is_err(), "{suffix}");
         }
     }
 

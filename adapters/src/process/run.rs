@@ -65,9 +65,17 @@ pub(crate) enum Finished {
 /// Starts a process and waits for its end, at most until its deadline. Blocks.
 pub(crate) fn run(spawn: &Spawn<'_>, ledger: &dyn ProcessLedger) -> Finished {
     let deadline = Instant::now() + spawn.deadline;
+    // Before there is a process: should this one end right after the start, what carries the mark is still found.
+    let announced = match announce(spawn.attempt_id, ledger) {
+        Ok(announced) => announced,
+        Err(error) => return Finished::NotStarted(format!("the attempt could not be put on record: {error}")),
+    };
     let mut child = match command(spawn).spawn() {
         Ok(child) => child,
-        Err(error) => return Finished::NotStarted(format!("`{}` could not be started: {error}", spawn.program)),
+        Err(error) => {
+            strike(spawn.attempt_id, ledger);
+            return Finished::NotStarted(format!("`{}` could not be started: {error}", spawn.program));
+        }
     };
     let process = match put_on_record(&child, spawn.attempt_id, ledger) {
         Ok(process) => process,
@@ -75,6 +83,8 @@ pub(crate) fn run(spawn: &Spawn<'_>, ledger: &dyn ProcessLedger) -> Finished {
             // Not on record means not left to run. It may have begun, so this is not "not started".
             let _: std::io::Result<()> = child.kill();
             let _: std::io::Result<std::process::ExitStatus> = child.wait();
+            terminate(&announced);
+            strike(spawn.attempt_id, ledger);
             return Finished::Killed(format!("the process could not be put on record and was ended: {error}"));
         }
     };
@@ -89,8 +99,8 @@ pub(crate) fn run(spawn: &Spawn<'_>, ledger: &dyn ProcessLedger) -> Finished {
     };
     let (stdout, stderr) = (captured(stdout), captured(stderr));
     let remains = matches!(end, super::ProcessEnd::Remains { .. });
-    if !remains && let Err(error) = ledger.strike(spawn.attempt_id) {
-        tracing::warn!(attempt_id = %spawn.attempt_id, %error, "an ended process stays on record");
+    if !remains {
+        strike(spawn.attempt_id, ledger);
     }
     match (in_time, status) {
         (false, _) => Finished::Killed(format!(
@@ -133,6 +143,17 @@ fn command(spawn: &Spawn<'_>) -> Command {
         .current_dir(spawn.working_directory)
         .process_group(0);
     command
+}
+
+fn announce(attempt_id: &AttemptId, ledger: &dyn ProcessLedger) -> std::io::Result<TaskProcess> {
+    let process = TaskProcess { attempt_id: attempt_id.clone(), pid: 0, start_time_ticks: 0, boot_id: boot_id()? };
+    ledger.record(&process).map(|()| process)
+}
+
+fn strike(attempt_id: &AttemptId, ledger: &dyn ProcessLedger) {
+    if let Err(error) = ledger.strike(attempt_id) {
+        tracing::warn!(%attempt_id, %error, "an ended process stays on record");
+    }
 }
 
 fn put_on_record(child: &Child, attempt_id: &AttemptId, ledger: &dyn ProcessLedger) -> std::io::Result<TaskProcess> {

@@ -165,10 +165,73 @@ fn a_process_that_cannot_be_put_on_record_is_not_left_to_run() {
             Vec::new()
         }
     }
-    let begun = Instant::now();
     let finished = shell("sleep 300", 60_000, &attempt(), &Full);
+    assert!(matches!(finished, Finished::NotStarted(why) if why.contains("put on record")));
+
+    /// Takes the announcement and nothing more.
+    #[derive(Default)]
+    struct Fills(MemoryLedger);
+    impl ProcessLedger for Fills {
+        fn record(&self, process: &TaskProcess) -> io::Result<()> {
+            match process.pid {
+                0 => self.0.record(process),
+                _ => Err(io::Error::from(io::ErrorKind::StorageFull)),
+            }
+        }
+
+        fn strike(&self, attempt_id: &AttemptId) -> io::Result<()> {
+            self.0.strike(attempt_id)
+        }
+
+        fn on_record(&self) -> Vec<TaskProcess> {
+            self.0.on_record()
+        }
+    }
+    let begun = Instant::now();
+    let ledger = Fills::default();
+    let finished = shell("sleep 300 & sleep 300", 60_000, &attempt(), &ledger);
     assert!(matches!(finished, Finished::Killed(why) if why.contains("put on record")));
+    assert_eq!(ledger.on_record(), []);
     assert!(begun.elapsed() < Duration::from_secs(10));
+}
+
+/// The attempt is on record before its process exists, so that a crash right after the start leaves no orphan unseen.
+#[test]
+fn an_attempt_is_on_record_before_its_process_exists() {
+    #[derive(Default)]
+    struct Watching(std::sync::Mutex<Vec<(bool, usize)>>);
+    impl ProcessLedger for Watching {
+        fn record(&self, process: &TaskProcess) -> io::Result<()> {
+            let running = super::super::table::family(None, process.attempt_id.as_str()).len();
+            self.0.lock().unwrap().push((process.pid == 0, running));
+            Ok(())
+        }
+
+        fn strike(&self, _: &AttemptId) -> io::Result<()> {
+            Ok(())
+        }
+
+        fn on_record(&self) -> Vec<TaskProcess> {
+            Vec::new()
+        }
+    }
+    let ledger = Watching::default();
+    assert!(matches!(shell("sleep 0.2", 60_000, &attempt(), &ledger), Finished::Exited { status: 0, .. }));
+    let seen = ledger.0.into_inner().unwrap();
+    assert!(matches!(seen.as_slice(), [(true, 0), (false, _)]), "{seen:?}");
+
+    // The crash: announced, started, and nobody left to record the number.
+    let orphan = Stray::start(&attempt());
+    // The kernel shows the environment a moment after the program has begun.
+    while super::super::table::family(None, orphan.process.attempt_id.as_str()).is_empty() {
+        std::thread::sleep(Duration::from_millis(1));
+    }
+    let ledger = MemoryLedger::default();
+    let announced = TaskProcess { pid: 0, start_time_ticks: 0, ..orphan.process.clone() };
+    ledger.record(&announced).unwrap();
+    assert_eq!(terminate_recorded(&ledger)[0].end, ProcessEnd::Ended { ended: 1 });
+    assert!(!orphan.is_alive());
+    assert_eq!(ledger.on_record(), []);
 }
 
 #[test]
@@ -179,7 +242,7 @@ fn a_process_is_on_record_while_it_runs() {
         let (ledger, attempt_id) = (std::sync::Arc::clone(&ledger), attempt_id.clone());
         std::thread::spawn(move || shell("sleep 300", 60_000, &attempt_id, ledger.as_ref()))
     };
-    while ledger.on_record().is_empty() {
+    while ledger.on_record().iter().all(|process| process.pid == 0) {
         std::thread::sleep(Duration::from_millis(2));
     }
     let on_record = ledger.on_record();

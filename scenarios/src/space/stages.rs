@@ -83,7 +83,7 @@ impl Space {
                 let attempt = view.attempts.get(&attempt_id).ok_or_else(|| stuck("the attempt"))?;
                 let method = readback::method_for(&view, attempt).ok_or_else(|| stuck("the readback method"))?;
                 let observed = self.world.observe(&attempt.action.target, &self.now);
-                readback::draft(&view, method, &observed, &attempt.action.target, Some(attempt), None, &self.now)?
+                readback::draft(&view, method, &observed, &attempt.action.target, Some(attempt), &[], &self.now)?
             }
             Next::Judge { attempt_id, evidence_id } => {
                 let attempt = view.attempts.get(&attempt_id).ok_or_else(|| stuck("the attempt"))?;

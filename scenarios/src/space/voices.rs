@@ -179,7 +179,7 @@ impl Space {
         let method = self.view().state.readback_method(&"plan.read".into());
         let method = method.cloned().ok_or_else(|| Broken::Stuck("no method reads the target".into()))?;
         let obligation = obligation.map(ObligationId::from);
-        Ok(readback::draft(self.view(), &method, &observed, target, None, obligation.as_ref(), &now)?)
+        Ok(readback::draft(self.view(), &method, &observed, target, None, obligation.as_slice(), &now)?)
     }
 
     /// A payload of one of the space's own services, outside any episode.

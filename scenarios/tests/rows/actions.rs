@@ -65,7 +65,7 @@ pub(crate) fn readback_now(space: &mut Space) -> Payload {
     let method = readback::method_for(space.view(), &attempt).expect("the method").clone();
     let now = space.moment().now;
     let observed = space.world.observe(&attempt.action.target, &now);
-    readback::draft(space.view(), &method, &observed, &attempt.action.target, Some(&attempt), None, &now).unwrap()
+    readback::draft(space.view(), &method, &observed, &attempt.action.target, Some(&attempt), &[], &now).unwrap()
 }
 
 #[test]

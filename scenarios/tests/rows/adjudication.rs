@@ -247,7 +247,7 @@ fn assessed_authorized_dispatched_and_read_back_are_one_logical_action() {
     let now = space.moment().now;
     let observed = space.world.observe(&plan_target(), &now);
     let readback =
-        closer_protocol::readback::draft(space.view(), &method, &observed, &plan_target(), Some(&attempt), None, &now)
+        closer_protocol::readback::draft(space.view(), &method, &observed, &plan_target(), Some(&attempt), &[], &now)
             .unwrap();
     let Body::Evidence(body) = readback.body() else { unreachable!("a readback") };
     let mut other = (**body).clone();

@@ -287,3 +287,26 @@ fn a_million_inputs_that_nobody_authenticated_grow_the_log_by_less_than_a_mebiby
     let told = crate::support::since(&space, before);
     assert!(told.iter().all(|entry| matches!(entry, closer_protocol::Entry::Notice(_))), "{told:?}");
 }
+
+/// The count goes on from the record: however many processes deliver the flood, only its doublings are written down.
+#[test]
+fn a_flood_that_comes_in_many_processes_grows_the_log_no_more() {
+    let mut space = space(worker::proposes("basic"));
+    let before = space.records().len();
+    let posts = |space: &mut Space, count: u32| {
+        for number in 0..count {
+            let denial = Denial::new(Code::Unauthenticated, CheckKind::Authentication, "no session and no signature");
+            let subject = Text::new(format!("post {number}"));
+            refused(&space.submit(Input::Unreadable { subject, denial }).unwrap(), Code::Unauthenticated);
+        }
+        space.crash().unwrap();
+    };
+    posts(&mut space, 5);
+    assert_eq!((space.records().len() - before, space.view().unreadable), (3, 4), "1, 2 and 4");
+    posts(&mut space, 4);
+    assert_eq!((space.records().len() - before, space.view().unreadable), (4, 8));
+    for _ in 0..500 {
+        posts(&mut space, 1);
+    }
+    assert_eq!(space.records().len() - before, 4);
+}

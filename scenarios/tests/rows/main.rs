@@ -7,6 +7,8 @@ mod adjudication;
 #[cfg(test)]
 mod budget;
 #[cfg(test)]
+mod cancels;
+#[cfg(test)]
 mod commits;
 #[cfg(test)]
 mod confessions;

@@ -41,7 +41,7 @@ fn observe(space: &mut Space) {
     let observed = space.world.observe(&plan_target(), &now);
     let view = space.view().clone();
     let method = view.state.readback_method(&"plan.read".into()).expect("the method").clone();
-    let payload = readback::draft(&view, &method, &observed, &plan_target(), None, Some(&"o-1".into()), &now).unwrap();
+    let payload = readback::draft(&view, &method, &observed, &plan_target(), None, &["o-1".into()], &now).unwrap();
     let reply = space.submit_payload(payload).unwrap();
     assert!(reply.refusal().is_none(), "{reply:?}");
 }

@@ -1,6 +1,6 @@
 //! Opening: takes the directory, reads what is there, makes sure of the reserve, and starts the writer.
 
-use super::recover::{Opened, read_headers};
+use super::recover::{Opened, Remainder, read_headers};
 use super::writer::{self, Group, Writer};
 use super::{Core, Log, Plan, Segment, Shared};
 use crate::derived::{Derived, StateSink};
@@ -88,16 +88,14 @@ impl Log {
         settings: Settings,
         sink: Option<Box<dyn StateSink>>,
     ) -> Result<Self, StoreError> {
-        let lock = disk.lock().map_err(|error| match error.kind() == ErrorKind::WouldBlock {
-            true => StoreError::Locked,
-            false => StoreError::io("locking the store")(error),
-        })?;
+        let lock = lock(&*disk)?;
         let headers = read_headers(&*disk)?;
         let names = disk.list().map_err(StoreError::io("listing the log"))?;
         for name in names.iter().filter(|name| name.ends_with(STAGING)) {
             disk.remove(name).map_err(StoreError::io("removing an unfinished segment"))?;
         }
         let mut opened = Opened::read(&headers)?;
+        opened.cut()?;
         let removals = std::mem::take(&mut opened.removals);
         let (core, tail) = opened.into_parts(&settings);
         let derived = settings.derived.clone().map(Derived::new);
@@ -128,6 +126,34 @@ impl Log {
         }
         Ok(log)
     }
+}
+
+impl Log {
+    /// What the end of a store holds beyond its last whole batch. Nothing is changed; opening the log cuts it off.
+    ///
+    /// # Errors
+    /// As [`Log::open`].
+    pub fn remainder(directory: &Path) -> Result<Option<Remainder>, StoreError> {
+        let disk = RealDisk::at(directory.join("log")).map_err(StoreError::io("opening the store's directory"))?;
+        Self::remainder_on(&disk)
+    }
+
+    /// As [`Log::remainder`], on any disk.
+    ///
+    /// # Errors
+    /// As [`Log::open`].
+    pub fn remainder_on(disk: &dyn Disk) -> Result<Option<Remainder>, StoreError> {
+        let _lock = lock(disk)?;
+        Ok(Opened::read(&read_headers(disk)?)?.remainder())
+    }
+}
+
+/// Takes the directory for this process.
+fn lock(disk: &dyn Disk) -> Result<Box<dyn std::any::Any + Send + Sync>, StoreError> {
+    disk.lock().map_err(|error| match error.kind() == ErrorKind::WouldBlock {
+        true => StoreError::Locked,
+        false => StoreError::io("locking the store")(error),
+    })
 }
 
 impl Shared {
@@ -187,7 +213,7 @@ impl Opened {
             pending_batches: 0,
             pending_bytes: 0,
             plan: Plan { number: tail.number, offset: tail.offset, rows: self.rows, on_reserve: false },
-            unsealed: settings.drive == Drive::Thread && tail.offset > HEADER_BYTES as u64,
+            unsealed: settings.drive == Drive::Thread && !self.sealed,
             poisoned: None,
             closed: false,
         };

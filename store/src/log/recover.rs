@@ -1,9 +1,9 @@
 //! Reading a log from disk: versions first, then footers, then the tail; nothing is trusted that does not fit.
 
 use super::{Segment, corrupt};
-use crate::disk::{Disk, DiskFile};
+use crate::disk::{Disk, DiskFile, read_full};
 use crate::error::StoreError;
-use crate::frame::BatchHeader;
+use crate::frame::{self, ALIGNMENT, BATCH_HEADER_BYTES, BatchHeader, BatchKind, Draft};
 use crate::heads::{Heads, NewPrints};
 use crate::segment::{self, Batches, Footer, Found, HEADER_BYTES, PLACE_EVERY_BYTES, SegmentHeader};
 use closer_contracts::Digest;
@@ -48,6 +48,33 @@ pub(super) struct Opened {
     pub(super) rows: usize,
     /// Custody records in the open segment, whose removal a crash may have cut short.
     pub(super) removals: Vec<Cursor>,
+    /// The last batch is a seal that says everything before it is durable.
+    pub(super) sealed: bool,
+    /// Where the open segment's batches end.
+    tail: Option<Tail>,
+}
+
+/// The end of the open segment as it was found.
+struct Tail {
+    number: u64,
+    file: Arc<dyn DiskFile>,
+    offset: u64,
+    /// Nothing but zeros follows.
+    whole: bool,
+    damage: Option<&'static str>,
+}
+
+/// What stands after the last whole batch of a log: none of it was acknowledged, and opening the log cuts it off.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Remainder {
+    /// The segment.
+    pub segment: u64,
+    /// Where it begins.
+    pub offset: u64,
+    /// The record that was due there.
+    pub next: Cursor,
+    /// What it is where it is no write that broke off: a seal or lease of which some bytes were changed.
+    pub damage: Option<&'static str>,
 }
 
 impl Opened {
@@ -63,6 +90,8 @@ impl Opened {
             tips: BTreeMap::new(),
             rows: 0,
             removals: Vec::new(),
+            sealed: true,
+            tail: None,
         };
         let count = headers.len();
         for (index, (header, file)) in headers.iter().enumerate() {
@@ -113,7 +142,25 @@ impl Opened {
         });
     }
 
-    /// Reads the open segment: finds its end, cuts off what was never acknowledged, and takes in the rest.
+    /// What the open segment holds beyond its last whole batch.
+    pub(super) fn remainder(&self) -> Option<Remainder> {
+        let tail = self.tail.as_ref().filter(|tail| !tail.whole)?;
+        Some(Remainder { segment: tail.number, offset: tail.offset, next: self.next, damage: tail.damage })
+    }
+
+    /// Cuts off what was never acknowledged.
+    pub(super) fn cut(&self) -> Result<(), StoreError> {
+        let Some(tail) = &self.tail else { return Ok(()) };
+        let what = || StoreError::io(format!("cutting segment {}", tail.number));
+        if !tail.whole {
+            let damage = tail.damage.unwrap_or("an append that was never acknowledged");
+            tracing::warn!(segment = tail.number, offset = tail.offset, damage, "the log's end is cut off");
+            tail.file.set_len(tail.offset).map_err(what())?;
+        }
+        tail.file.sync_data().map_err(what())
+    }
+
+    /// Reads the open segment: finds its end and takes in what lies before it.
     fn take_tail(&mut self, header: &SegmentHeader, file: &Arc<dyn DiskFile>) -> Result<(), StoreError> {
         let number = header.number;
         let reading = || StoreError::io(format!("reading segment {number}"));
@@ -151,12 +198,8 @@ impl Opened {
             self.removals.append(&mut custody);
             self.take_batch(&header, &prints);
         }
-        let what = || StoreError::io(format!("cutting segment {number}"));
-        if !(end.zero_beyond && segment.end == end.offset) {
-            tracing::warn!(segment = number, offset = segment.end, "an append that was never acknowledged is cut off");
-            file.set_len(segment.end).map_err(what())?;
-        }
-        file.sync_data().map_err(what())?;
+        let whole = end.zero_beyond && segment.end == end.offset;
+        self.tail = Some(Tail { number, file: Arc::clone(file), offset: segment.end, whole, damage: end.damage });
         self.segments.push(segment);
         Ok(())
     }
@@ -188,7 +231,13 @@ impl Opened {
         let beyond = Batches::new(Arc::clone(file), offset, len).beyond(sequence).map_err(reading())?;
         match beyond.watermark >= sequence {
             true => Err(corrupt(number, offset, Some(next), what)),
-            false => Ok(End { offset, known_durable: known_durable.max(beyond.watermark), zero_beyond: beyond.zero }),
+            false => {
+                let mut found = [0; BATCH_HEADER_BYTES];
+                read_full(&**file, &mut found, offset).map_err(reading())?;
+                let due = Due { sequence, epoch, first: next, known_durable, chain };
+                let damage = due.is_damaged(&found).then_some(what);
+                Ok(End { offset, known_durable: known_durable.max(beyond.watermark), zero_beyond: beyond.zero, damage })
+            }
         }
     }
 
@@ -200,6 +249,7 @@ impl Opened {
         self.tips.extend(prints.heads.iter().copied());
         self.heads.settle(prints);
         self.next = Cursor(header.last().0 + 1);
+        self.sealed = header.kind == BatchKind::Seal && header.watermark + 1 == header.sequence;
         self.sequence = header.sequence + 1;
         self.epoch = header.epoch;
         self.chain = header.chain;
@@ -211,4 +261,47 @@ struct End {
     offset: u64,
     known_durable: u64,
     zero_beyond: bool,
+    damage: Option<&'static str>,
+}
+
+/// The most bytes in which a damaged seal or lease may differ from what was written.
+const DAMAGED_BYTES_MAX: usize = 8;
+/// How many watermarks are tried.
+const WATERMARKS_MAX: usize = 4096;
+
+/// What a batch at the end of the log would say. A seal and a lease say nothing else, so that one of which bytes were
+/// changed can be told from a write that broke off, which ends in zeros.
+struct Due {
+    sequence: u64,
+    epoch: Epoch,
+    first: Cursor,
+    known_durable: u64,
+    chain: Digest,
+}
+
+impl Due {
+    fn is_damaged(&self, found: &[u8]) -> bool {
+        let broke_off = found.rchunks(ALIGNMENT).next().is_some_and(|end| end.iter().all(|byte| *byte == 0));
+        let mut watermarks = (self.known_durable..self.sequence).rev().take(WATERMARKS_MAX);
+        !broke_off
+            && watermarks.any(|watermark| {
+                [(BatchKind::Seal, self.epoch), (BatchKind::Lease, Epoch(self.epoch.0 + 1))].iter().any(
+                    |(kind, epoch)| {
+                        let mut written = Vec::new();
+                        let draft = Draft {
+                            kind: *kind,
+                            sequence: self.sequence,
+                            epoch: *epoch,
+                            first: self.first,
+                            watermark,
+                            records: &[],
+                            previous: &[],
+                            chain: self.chain,
+                        };
+                        frame::encode(&draft, &mut written);
+                        written.iter().zip(found).filter(|(one, other)| one != other).count() <= DAMAGED_BYTES_MAX
+                    },
+                )
+            })
+    }
 }

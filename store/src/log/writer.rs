@@ -132,7 +132,13 @@ impl Writer {
         if self.commit(shared).is_err() {
             return;
         }
-        shared.seal(&mut shared.core());
+        {
+            let mut core = shared.core();
+            // Whoever only looked leaves no trace.
+            if core.unsealed {
+                shared.seal(&mut core);
+            }
+        }
         if let Err(error) = self.commit(shared).and_then(|()| self.file.sync_data().map_err(StoreError::io("closing")))
         {
             tracing::error!(%error, "the log did not close cleanly");
@@ -217,11 +223,11 @@ impl Writer {
             let mut core = shared.core();
             core.heads.settle(&prints);
             core.durable = self.last;
+            core.unsealed |= !landed.is_empty();
             let appends = landed.iter().filter_map(|landed| landed.records.as_ref());
             for (_, bytes, _) in appends {
                 core.pending_batches = core.pending_batches.saturating_sub(1);
                 core.pending_bytes = core.pending_bytes.saturating_sub(*bytes);
-                core.unsealed = true;
             }
             if let Some(segment) = core.segments.last_mut() {
                 segment.end = self.offset;

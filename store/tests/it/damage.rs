@@ -107,6 +107,50 @@ fn damage_to_the_last_acknowledged_batch_is_reported_once_a_watermark_covers_it(
     assert_eq!(look(&disk), Ok(20), "the seal itself holds nothing to lose");
 }
 
+/// A seal or lease at the very end holds nothing to lose, but a changed byte of it is told: it is no write that broke off.
+#[test]
+fn every_byte_of_a_trailing_seal_and_lease_is_watched() {
+    let disk = filled(20);
+    assert_eq!(Log::remainder_on(&disk).unwrap(), None);
+    let seal = *batches(&disk.bytes(FIRST).unwrap()).last().unwrap();
+    let look_at = |flips: &[u64], due: usize| {
+        flips.iter().for_each(|at| assert!(disk.flip(FIRST, *at, 0x20)));
+        let told = match Log::remainder_on(&disk) {
+            Ok(Some(told)) if told.damage.is_some() => (told.segment, told.offset, told.next),
+            Err(StoreError::Corruption(damage)) => (damage.segment, damage.offset, damage.record.unwrap()),
+            other => panic!("{flips:?}: {other:?}"),
+        };
+        assert_eq!(told, (1, due as u64, Cursor(21)), "{flips:?}");
+        flips.iter().for_each(|at| assert!(disk.flip(FIRST, *at, 0x20)));
+    };
+    (0..96).for_each(|at| look_at(&[seal as u64 + at], seal));
+    let leased = open(&disk, small()).unwrap();
+    leased.acquire().unwrap();
+    leased.abandon();
+    let lease = *batches(&disk.bytes(FIRST).unwrap()).last().unwrap();
+    assert_eq!(lease, seal + 96);
+    (0..96).for_each(|at| look_at(&[seal as u64 + at], seal));
+    (0..96).for_each(|at| look_at(&[lease as u64 + at], lease));
+    look_at(&[lease as u64 + 1, lease as u64 + 30, lease as u64 + 70], lease);
+    // A write that broke off ends in zeros, and is none.
+    closer_store::Disk::open(&disk, FIRST).unwrap().write_at(&[0; 56], lease as u64 + 40).unwrap();
+    let told = Log::remainder_on(&disk).unwrap().unwrap();
+    assert_eq!((told.offset, told.damage), (lease as u64, None));
+    assert_eq!(look(&disk), Ok(20));
+    assert_eq!(Log::remainder_on(&disk).unwrap(), None, "opening has cut it off");
+}
+
+/// Opening and closing a log writes nothing to it.
+#[test]
+fn whoever_only_looks_leaves_no_trace() {
+    let disk = filled(20);
+    let before = batches(&disk.bytes(FIRST).unwrap());
+    for _ in 0..5 {
+        drop(open(&disk, small()).unwrap());
+    }
+    assert_eq!(batches(&disk.bytes(FIRST).unwrap()), before);
+}
+
 #[test]
 fn a_running_log_reports_damage_below_its_durable_end() {
     let disk = SimDisk::new();
