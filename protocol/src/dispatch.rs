@@ -21,8 +21,7 @@ use closer_contracts::record::{Reads, StreamId};
 use closer_contracts::refs::{Amounts, ArtifactRef, VersionedRef};
 use closer_contracts::refusal::{CheckKind, Denial, RefusalCode as Code};
 use closer_monitor::{
-    Admission, AttemptStanding, DisclosureStanding, KeyStanding, MovedFact, Offered, Reservation, Situation, Verdict,
-    judge,
+    Admission, AttemptStanding, KeyStanding, MovedFact, Offered, Reservation, Situation, Verdict, judge,
 };
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -159,7 +158,7 @@ pub(crate) fn admit(
             .claim(&streams::key_claim(&action.idempotency_key))
             .map_or(KeyStanding::Unused, KeyStanding::StandsFor),
         attempt: attempt_standing(view, action),
-        disclosure: DisclosureStanding::Released,
+        disclosure: crate::disclose::inputs(view, action),
         reservation,
     };
     match (judge(&situation), offered) {

@@ -23,6 +23,7 @@ pub mod matching;
 pub mod predicate;
 pub mod sufficiency;
 
+pub mod disclose;
 pub mod work;
 
 pub mod action;

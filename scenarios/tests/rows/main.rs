@@ -9,6 +9,8 @@ mod commits;
 #[cfg(test)]
 mod confessions;
 #[cfg(test)]
+mod disclosure;
+#[cfg(test)]
 mod events;
 #[cfg(test)]
 mod intake;
