@@ -12,6 +12,7 @@ mod judge;
 mod release;
 mod situation;
 
+pub use bounds::violates;
 pub use judge::{Admission, Verdict, judge};
 pub use release::{Appended, LastCheck, NotSent, Permit, release};
 pub use situation::{

@@ -1,6 +1,7 @@
 //! Intake: what every payload must pass before its own stage decides. Spec: §6.1, §6.2, Appendix B.
 
 use crate::batch::Batch;
+use crate::disclose::work_purpose;
 use crate::input::{Moment, Reply, Submission};
 use crate::streams;
 use crate::view::View;
@@ -176,12 +177,12 @@ fn disclosure(view: &View, envelope: &Envelope, denials: &mut Vec<Denial>) {
         let reason = "the disclosure receipt has another digest";
         denials.push(Denial::new(Code::DigestMismatch, CheckKind::Resolution, reason).of(&cited.id));
     }
+    let packet = view.released.get(&Key::new(cited.id.as_str())).filter(|receipt| receipt.purpose == work_purpose());
     let answers = matches!(envelope.r#type, PayloadType::Work | PayloadType::Result);
-    let packet = view
-        .permitted_uses
-        .get(&Key::new(cited.id.as_str()))
-        .is_some_and(|uses| uses.contains(&crate::work::packet_use()));
-    if branch!("intake.use_not_permitted", packet && !answers) {
+    if branch!("intake.packet_handed_on", packet.is_some() && envelope.r#type == PayloadType::Handoff) {
+        let reason = "what a packet released to its recipient is not handed on under its receipt";
+        denials.push(Denial::new(Code::RedistributionDenied, CheckKind::Authority, reason).of(&cited.id));
+    } else if branch!("intake.use_not_permitted", packet.is_some() && !answers) {
         let reason = "what a packet released is used for its work and nothing else";
         denials.push(Denial::new(Code::DisclosureDenied, CheckKind::Authority, reason).of(&cited.id));
     }

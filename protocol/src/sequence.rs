@@ -180,20 +180,10 @@ fn decide(view: &View, input: &Input, at: &Moment, reads: &dyn Reads, unreadable
     let mut deciding = Deciding { view, at, batch, effects: Vec::new() };
     let reply = match input {
         Input::Payload(submission) => match intake::payload(view, submission, at, reads) {
-            Ok(()) => decide_payload(&mut deciding, &submission.content, submission.auth.record(), None)?,
+            Ok(()) => decide_payload(&mut deciding, &submission.content, submission.auth.record())?,
             Err(denials) => refuse_payload(&mut deciding, submission, denials)?,
         },
-        Input::Issue { work, disclosure } => {
-            deciding.batch.artifact(disclosure.clone(), Vec::new())?;
-            let with_receipt = deciding.so_far()?;
-            match intake::payload(&with_receipt, work, at, reads) {
-                Ok(()) => decide_payload(&mut deciding, &work.content, work.auth.record(), Some(disclosure))?,
-                Err(denials) => {
-                    deciding.batch = Batch::new(reads, &at.now, lane(input, view));
-                    refuse_payload(&mut deciding, work, denials)?
-                }
-            }
-        }
+        Input::Issue { work, disclosure } => issue(&mut deciding, work, disclosure, reads)?,
         Input::Artifact(submission) => bench::decide_artifact(&mut deciding, submission, reads)?,
         Input::Unreadable { subject, denial } => refuse_unreadable(&mut deciding, subject, denial, unreadable)?,
         Input::Open { obligation_id, episode_id } => episode::open(&mut deciding, obligation_id, episode_id)?,
@@ -214,6 +204,35 @@ fn decide(view: &View, input: &Input, at: &Moment, reads: &dyn Reads, unreadable
     let effects = deciding.effects;
     let decided = deciding.batch.finish();
     Ok((Step { append: decided.append, entries: decided.entries, effects, reply }, folded))
+}
+
+/// Issues a unit of work with the receipt of its packet. Where it is refused nothing has gone out, so no receipt is left.
+fn issue<'a>(
+    deciding: &mut Deciding<'a>,
+    submission: &crate::input::Submission<Payload>,
+    receipt: &DisclosureReceipt,
+    reads: &'a dyn Reads,
+) -> Result<Reply, Fault> {
+    let payload = &submission.content;
+    let Body::Work(work) = payload.body() else {
+        let fault = Fault::schema("a packet is the packet of work");
+        return refuse_payload(deciding, submission, vec![fault.into()]);
+    };
+    deciding.batch.artifact(receipt.clone(), Vec::new())?;
+    let with_receipt = deciding.so_far()?;
+    let admitted = intake::payload(&with_receipt, submission, deciding.at, reads);
+    let denials = match &admitted {
+        Ok(()) => work::objections(deciding.view, &deciding.batch, payload, work, receipt)?,
+        Err(denials) => denials.clone(),
+    };
+    if denials.is_empty() || deciding.batch.taken().is_some() {
+        return work::issue(deciding, work, payload, submission.auth.record());
+    }
+    deciding.batch = Batch::new(reads, &deciding.at.now, Lane::Ordinary);
+    match admitted {
+        Ok(()) => deciding.refuse((&work.work_id).into(), Some(payload.content_digest()), denials),
+        Err(_) => refuse_payload(deciding, submission, denials),
+    }
 }
 
 /// An id or key that the decided records would take stands for other content: the input is refused as a whole (DEC-107).
@@ -288,11 +307,10 @@ fn decide_payload(
     deciding: &mut Deciding<'_>,
     payload: &std::sync::Arc<Payload>,
     auth: &closer_contracts::auth::AuthRecord,
-    disclosure: Option<&DisclosureReceipt>,
 ) -> Result<Reply, Fault> {
     match payload.body() {
         Body::Event(event) => crate::event::intake(deciding, event, payload, auth),
-        Body::Work(body) => work::issue(deciding, body, payload, auth, disclosure),
+        Body::Work(body) => work::bare(deciding, body, payload),
         Body::Result(body) => work::answer(deciding, body, payload, auth),
         Body::Action(body) => crate::action::propose(deciding, body, payload, auth),
         Body::Evidence(body) => readback::intake(deciding, body, payload, auth),

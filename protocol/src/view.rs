@@ -13,7 +13,7 @@ use crate::trace::Chain;
 use closer_contracts::Payload;
 use closer_contracts::action::Action;
 use closer_contracts::adjudication::{Adjudication, Phase};
-use closer_contracts::audit::{CommitReceipt, Declaration, UserDecision};
+use closer_contracts::audit::{CommitReceipt, Declaration, DisclosureReceipt, UserDecision};
 use closer_contracts::auth::AuthRecord;
 use closer_contracts::briefcase::{Briefcase, PacketStatus};
 use closer_contracts::delta::{AdmissionPath, Change, Delta};
@@ -212,10 +212,8 @@ pub struct View {
     pub declarations: OrdMap<DeclarationId, (ArtifactRef, Arc<Declaration>)>,
     /// Standing disclosure receipts by id.
     pub disclosures: OrdMap<Key, DisclosureRef>,
-    /// Whom each disclosure receipt releases to.
-    pub recipients: OrdMap<Key, ActorId>,
-    /// What the receiver of each may use it for.
-    pub permitted_uses: OrdMap<Key, Vec<Key>>,
+    /// The receipts themselves: what was released to whom and for what.
+    pub released: OrdMap<Key, Arc<DisclosureReceipt>>,
     /// Ownership by obligation; absent before the first transfer, which is epoch 0 of the responsible owner.
     pub ownership: OrdMap<ObligationId, Ownership>,
     /// The budget ledger.
@@ -277,8 +275,7 @@ impl Default for View {
             decisions: OrdMap::new(),
             declarations: OrdMap::new(),
             disclosures: OrdMap::new(),
-            recipients: OrdMap::new(),
-            permitted_uses: OrdMap::new(),
+            released: OrdMap::new(),
             ownership: OrdMap::new(),
             ledger: Ledger::default(),
             notices: OrdMap::new(),
@@ -354,8 +351,8 @@ impl View {
             }
             Body::Work(body) => {
                 let disclosure = Key::new(payload.envelope().disclosure.id.as_str());
-                if let Some(recipient) = self.recipients.get(&disclosure) {
-                    self.issued_to.insert(body.work_id.clone(), recipient.clone());
+                if let Some(receipt) = self.released.get(&disclosure) {
+                    self.issued_to.insert(body.work_id.clone(), receipt.recipient.clone());
                 }
                 self.works.insert(body.work_id.clone(), Self::on_record(payload, body, admitted_at));
             }
@@ -447,8 +444,7 @@ impl View {
             ArtifactBody::DisclosureReceipt(receipt) => {
                 let disclosure = DisclosureRef { id: receipt.disclosure_id.clone(), digest };
                 self.disclosures.insert(Key::new(receipt.disclosure_id.as_str()), disclosure);
-                self.recipients.insert(Key::new(receipt.disclosure_id.as_str()), receipt.recipient.clone());
-                self.permitted_uses.insert(Key::new(receipt.disclosure_id.as_str()), receipt.permitted_use.clone());
+                self.released.insert(Key::new(receipt.disclosure_id.as_str()), Arc::new((**receipt).clone()));
             }
             ArtifactBody::Declaration(declaration) => {
                 let entry = (reference, Arc::new((**declaration).clone()));

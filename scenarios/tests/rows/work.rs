@@ -11,7 +11,7 @@ use closer_contracts::obligation::ObligationStatus;
 use closer_contracts::refs::{Amounts, ArtifactRef, Plain, ProducerRole};
 use closer_contracts::shows;
 use closer_contracts::work::{ContextItem, ProposedClaim, Proposition, Relation, WorkResult};
-use closer_protocol::entry::{ArtifactBody, Entry, EpisodeEnd};
+use closer_protocol::entry::{Entry, EpisodeEnd};
 use closer_protocol::episode::Next;
 use closer_protocol::input::Input;
 use closer_scenarios::founding::{identity, plan_target};
@@ -20,7 +20,7 @@ use closer_scenarios::{Deployment, Space, worker};
 
 #[test]
 fn a_packet_releases_a_receipt_only_where_its_own_receipt_says_so() {
-    shows!("CP-C1-06"; by "work.item_not_covered");
+    shows!("CP-C1-06"; by "disclose.item_not_covered");
     let mut space = space(worker::proposes("basic"));
     let episode_id = begun(&mut space);
     let Next::Work { participant, role } = space.next(&episode_id).unwrap() else { panic!("work comes first") };
@@ -151,29 +151,6 @@ fn work_is_answered_once_and_by_whom_it_was_issued_to() {
     let again = changed(&answered, |envelope| envelope.payload_id = "pl.again".into());
     refused(&space.submit_payload(again).unwrap(), Code::Duplicate);
     assert_eq!(space.view().results.len(), 1);
-}
-
-#[test]
-fn what_no_rule_releases_is_withheld_and_said_to_be() {
-    shows!("CP-6-03"; by "work.category_released");
-    let mut space = Space::found(
-        &Deployment::default().with_profile(|profile| profile.disclosure_rules.clear()),
-        worker::proposes("basic"),
-    )
-    .unwrap();
-    let episode_id = begun(&mut space);
-    until(&mut space, &episode_id, |next| matches!(next, Next::Ask { .. }));
-    let work = space.view().works.values().next().expect("the work").body.clone();
-    assert!(work.context_items.is_empty());
-    let withheld = |entry: &Entry| {
-        let Entry::Artifact(artifact) = entry else { return None };
-        let ArtifactBody::DisclosureReceipt(receipt) = &**artifact else {
-            return None;
-        };
-        (receipt.purpose.as_str() == "work").then_some(receipt.withheld_categories.len())
-    };
-    let told = crate::support::since(&space, 0).iter().find_map(withheld);
-    assert!(told.is_some_and(|withheld| withheld > 0));
 }
 
 #[test]
