@@ -7,11 +7,16 @@
 
 mod candidates;
 mod packet;
+mod request;
 
 pub(crate) use candidates::Candidates;
 pub(crate) use packet::{objections, required};
+pub(crate) use request::answer;
+pub use request::{Request, materialize};
 
+use crate::incident;
 use crate::view::View;
+use closer_contracts::Payload;
 use closer_contracts::action::Action;
 use closer_contracts::audit::DisclosureReceipt;
 use closer_contracts::branch;
@@ -56,8 +61,12 @@ fn permits(view: &View, recipient: &ActorId, purpose: &PurposeId, usage: &Key) -
 }
 
 /// Whether an action's inputs may be released to where it takes place (§6.5): to the identity that its operation is
-/// verified for in the registry, for the purpose that has the operation's name.
-pub(crate) fn inputs(view: &View, action: &Action) -> DisclosureStanding {
+/// verified for in the registry, for the purpose that has the operation's name. What derives from something that was
+/// released wrongly waits for the reconciliation.
+pub(crate) fn inputs(view: &View, payload: &Payload, action: &Action) -> DisclosureStanding {
+    if let Some(incident) = incident::suspended(view, payload) {
+        return DisclosureStanding::Suspended(incident.to_string());
+    }
     let purpose = PurposeId::new(action.operation.as_str());
     let endpoint = view.state.operation(&action.operation).map(|entry| &entry.verification.identity);
     let may = endpoint.is_some_and(|endpoint| released(view, endpoint, &purpose).contains(&CategoryId::from(INPUT)));
@@ -77,6 +86,8 @@ pub(crate) struct Asked<'a> {
     pub(crate) purpose: &'a PurposeId,
     /// What must be there for the purpose to be served.
     pub(crate) required: Vec<Id>,
+    /// Whether everything asked for is the recipient's own to read: the user's record, an owner's incident.
+    pub(crate) all: bool,
 }
 
 /// The limits of a view, told to its recipient as the last item of what it is given. Spec: §4.3, DEC-79.
@@ -117,8 +128,10 @@ impl Projection {
         let mut projection =
             Self { items: Vec::new(), evaluated: Vec::new(), withheld: Vec::new(), missing: Vec::new() };
         for (category, items) in candidates.by_category() {
-            let free = branch!("disclose.category_released", released.contains(category));
-            let (out, kept): (Vec<_>, Vec<_>) = items.iter().cloned().partition(|_| free);
+            let own = category.as_str() == candidates::OWN;
+            let free = own || branch!("disclose.category_released", asked.all || released.contains(category));
+            let goes = |item: &ContextItem| free && incident::stopped(view, &item.reference.id).is_none();
+            let (out, kept): (Vec<_>, Vec<_>) = items.iter().cloned().partition(goes);
             projection.items.extend(out);
             projection.evaluated.push(category.clone());
             projection.withheld.extend((!kept.is_empty()).then(|| category.clone()));

@@ -158,7 +158,7 @@ pub(crate) fn admit(
             .claim(&streams::key_claim(&action.idempotency_key))
             .map_or(KeyStanding::Unused, KeyStanding::StandsFor),
         attempt: attempt_standing(view, action),
-        disclosure: crate::disclose::inputs(view, action),
+        disclosure: crate::disclose::inputs(view, &on_record.payload, action),
         reservation,
     };
     match (judge(&situation), offered) {

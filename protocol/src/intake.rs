@@ -76,7 +76,7 @@ pub(crate) fn producer(view: &View, producer: &ActorRef, auth: &Authenticated, a
 }
 
 /// The proof is of exactly this content: an authentication of something else proves nothing here.
-fn proof_of(auth: &Authenticated, id: &str, digest: Digest) -> Result<(), Denial> {
+pub(crate) fn proof_of(auth: &Authenticated, id: &str, digest: Digest) -> Result<(), Denial> {
     let record = auth.record();
     match branch!("intake.proof_of_this_content", record.subject_id.as_str() == id && record.content_digest == digest) {
         true => Ok(()),

@@ -24,6 +24,7 @@ pub mod predicate;
 pub mod sufficiency;
 
 pub mod disclose;
+pub mod incident;
 pub mod work;
 
 pub mod action;

@@ -16,7 +16,7 @@ use crate::entry::{ArtifactBody, Entry, Notice, NoticeKind};
 use crate::input::{Effect, Input, Moment, Reply, Step};
 use crate::intake::{self, Refused};
 use crate::view::{Divergence, View};
-use crate::{adjudicate, bench, commit, delta, dispatch, episode, matching, readback, streams, urgent, work};
+use crate::{adjudicate, bench, commit, delta, disclose, dispatch, episode, matching, readback, streams, urgent, work};
 use closer_contracts::audit::DisclosureReceipt;
 use closer_contracts::branch;
 use closer_contracts::envelope::Body;
@@ -40,6 +40,7 @@ pub fn lane(input: &Input, view: &View) -> Lane {
         Input::Performed { .. } | Input::Recover { .. } | Input::Tick => Lane::Reserved,
         Input::Payload(_)
         | Input::Artifact(_)
+        | Input::Disclose(_)
         | Input::Issue { .. }
         | Input::Unreadable { .. }
         | Input::Open { .. }
@@ -184,6 +185,7 @@ fn decide(view: &View, input: &Input, at: &Moment, reads: &dyn Reads, unreadable
             Err(denials) => refuse_payload(&mut deciding, submission, denials)?,
         },
         Input::Issue { work, disclosure } => issue(&mut deciding, work, disclosure, reads)?,
+        Input::Disclose(submission) => disclose::answer(&mut deciding, submission)?,
         Input::Artifact(submission) => bench::decide_artifact(&mut deciding, submission, reads)?,
         Input::Unreadable { subject, denial } => refuse_unreadable(&mut deciding, subject, denial, unreadable)?,
         Input::Open { obligation_id, episode_id } => episode::open(&mut deciding, obligation_id, episode_id)?,
@@ -246,6 +248,7 @@ fn refuse_taken<'a>(
         Input::Payload(submission) | Input::Issue { work: submission, .. } => {
             (Id::from(submission.content.id()), Some(submission.content.content_digest()))
         }
+        Input::Disclose(submission) => (Id::new(submission.content.request_id.as_str()), None),
         Input::Artifact(submission) => (Id::new(submission.content.id().as_str()), None),
         Input::Open { episode_id, .. } | Input::End { episode_id, .. } => (Id::from(episode_id), None),
         Input::Dispatch { payload_id, .. } => (Id::from(payload_id), None),

@@ -3,6 +3,7 @@
 use crate::batch::Batch;
 use crate::disclose::{self, Asked, Candidates, Projection, work_purpose};
 use crate::entry::{Entry, LedgerEntry, LedgerMovement};
+use crate::incident;
 use crate::input::Reply;
 use crate::ledger::Ledger;
 use crate::sequence::{Deciding, record_payload};
@@ -66,7 +67,8 @@ pub fn draft(
         Fault::new(Code::UnresolvedRef, "the episode's obligation is not accepted").within(&episode.obligation_id)
     })?;
     let seed = format!("{}.{}", episode.episode_id, episode.work.len() + 1);
-    let asked = Asked { recipient, purpose: &work_purpose(), required: disclose::required(view, obligation, role) };
+    let asked =
+        Asked { recipient, purpose: &work_purpose(), required: disclose::required(view, obligation, role), all: false };
     let candidates = Candidates::for_work(view, episode, obligation)?;
     let projection = Projection::of(view, &asked, &candidates);
     let (items, disclosure) = projection.release(view, &asked, &seed, vec![packet_use()], now)?;
@@ -139,6 +141,7 @@ pub(crate) fn objections(
     receipt: &DisclosureReceipt,
 ) -> Result<Vec<Denial>, Fault> {
     let mut denials = disclose::objections(view, batch, payload.envelope(), work, receipt)?;
+    denials.extend(suspended(view, payload));
     let known = work.output_contract_ref == output_contract() && work.proposal_vocabulary_ref == vocabulary();
     if branch!("work.contract_incompatible", !known) {
         let reason = "the work asks for an answer under a contract or vocabulary that is not in use";
@@ -150,6 +153,14 @@ pub(crate) fn objections(
         payload.envelope().obligation_ids.first().map(|id| view.ledger.room(&Ledger::path(id), &worst_case(work)));
     denials.extend(room.as_ref().and_then(no_room));
     Ok(denials)
+}
+
+/// What derives from something that was released wrongly is not used before the incident is reconciled (§4.3).
+pub(crate) fn suspended(view: &View, payload: &Payload) -> Option<Denial> {
+    let incident = incident::suspended(view, payload)?;
+    let reason = "it derives from an over-disclosure that is not reconciled";
+    branch!("work.use_suspended", true)
+        .then(|| Denial::new(Code::Restricted, CheckKind::Authority, reason).of(incident))
 }
 
 /// Work without the receipt of what its packet releases goes nowhere.
@@ -288,6 +299,7 @@ fn unfounded(deciding: &Deciding<'_>, result: &WorkResult, payload: &Payload) ->
         let reason = "the packet was released to somebody else, who had no right to pass it on";
         denials.push(Denial::new(Code::RedistributionDenied, CheckKind::Authority, reason).of(&cited.id));
     }
+    denials.extend(suspended(view, payload));
     let answered = view.answered.contains_key(&result.work_id);
     if branch!("work.answered_before", answered) {
         denials.push(

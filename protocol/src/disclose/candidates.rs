@@ -1,13 +1,18 @@
 //! What of the record bears on a purpose, by category, before policy is asked. Selecting is not releasing.
 
 use super::context_item;
+use crate::incident::{self, Case};
 use crate::view::{Episode, View};
+use closer_contracts::envelope::Body;
 use closer_contracts::fault::Fault;
-use closer_contracts::id::{CategoryId, EvidenceId, GrantId, Id};
-use closer_contracts::item::Item;
+use closer_contracts::id::{ArtifactId, CategoryId, EvidenceId, GrantId, Id, PayloadId};
+use closer_contracts::item::{Item, ItemKind};
 use closer_contracts::obligation::Obligation;
 use closer_contracts::refs::ArtifactRef;
 use closer_contracts::work::ContextItem;
+
+/// What a recipient was handed or answered itself; who may read it is told by whom it was issued to, not by a category.
+pub(super) const OWN: &str = "own";
 
 /// Items by category; a category stands here whether or not it holds anything.
 #[derive(Debug, Clone, Default)]
@@ -30,6 +35,58 @@ impl Candidates {
         candidates.add("grant", grants.map(|grant| item(&Item::Grant(grant.clone()))))?;
         candidates.add("evidence", at_hand(view, episode).iter().map(|id| evidence(view, id)))?;
         Ok(candidates)
+    }
+
+    /// The record as a whole: what is accepted, observed, committed, confessed and over-disclosed.
+    pub(crate) fn of_record(view: &View) -> Result<Self, Fault> {
+        let accepted = [
+            ItemKind::Goal,
+            ItemKind::Constraint,
+            ItemKind::Grant,
+            ItemKind::Claim,
+            ItemKind::Method,
+            ItemKind::Obligation,
+            ItemKind::Dependency,
+        ];
+        let mut candidates = Self::default();
+        for kind in accepted {
+            candidates.add(kind.as_str(), view.state.items(kind).map(|accepted| item(&accepted.item)))?;
+        }
+        let receipts = view.commits.values().filter_map(|committed| committed.receipt.as_ref());
+        candidates.add("evidence", view.evidence.keys().map(|id| evidence(view, id)))?;
+        candidates.add("receipt", receipts.map(|receipt| anything((&receipt.receipt_id).into(), &**receipt)))?;
+        let confessions = view.confessions.values();
+        candidates.add(
+            "confession",
+            confessions.map(|(_, confession)| anything((&confession.confession_id).into(), &**confession)),
+        )?;
+        let report = |case: &Case| anything((&case.opened.incident_id).into(), &incident::report(view, case));
+        candidates.add("incident", view.incidents.values().map(|case| report(case)))?;
+        Ok(candidates)
+    }
+
+    /// Those with one of these ids, and the payloads among them that are in no category.
+    pub(crate) fn only(&self, view: &View, ids: &[ArtifactId]) -> Result<Self, Fault> {
+        let mut chosen = Self::default();
+        for (category, items) in &self.0 {
+            let items: Vec<_> = items.iter().filter(|item| ids.contains(&item.reference.id)).cloned().collect();
+            if !items.is_empty() {
+                chosen.0.push((category.clone(), items));
+            }
+        }
+        let payloads = ids.iter().filter_map(|id| view.chain.on_record(&PayloadId::new(id.as_str())));
+        let own: Vec<_> =
+            payloads.filter(|payload| matches!(payload.body(), Body::Work(_) | Body::Result(_))).collect();
+        if !own.is_empty() {
+            chosen.add(OWN, own.into_iter().map(|payload| anything(payload.id().into(), payload.envelope())))?;
+        }
+        Ok(chosen)
+    }
+
+    /// The category that an item with this id is released under.
+    pub(crate) fn category_of_id(&self, id: &ArtifactId) -> Option<&CategoryId> {
+        let holds = |items: &[ContextItem]| items.iter().any(|item| item.reference.id == *id);
+        self.0.iter().find(|(_, items)| holds(items)).map(|(category, _)| category)
     }
 
     fn add(
@@ -76,6 +133,10 @@ fn at_hand(view: &View, episode: &Episode) -> Vec<EvidenceId> {
     ids.sort();
     ids.dedup();
     ids
+}
+
+fn anything(id: Id, content: &impl serde::Serialize) -> Result<ContextItem, Fault> {
+    context_item(id, serde_json::to_value(content).map_err(|error| Fault::schema(error.to_string()))?)
 }
 
 pub(super) fn item(content: &Item) -> Result<ContextItem, Fault> {

@@ -3,6 +3,7 @@
 
 use super::{Asked, Candidates, Projection, candidates, coverage, permits, reference, released, work_purpose};
 use crate::batch::Batch;
+use crate::incident;
 use crate::streams;
 use crate::view::View;
 use closer_contracts::audit::DisclosureReceipt;
@@ -115,6 +116,11 @@ impl Judged<'_> {
                 denials.push(Denial::new(Code::NotReleased, CheckKind::Authority, reason).of(&reference.id));
                 continue;
             }
+            let stopped = incident::stopped(self.view, &reference.id);
+            if branch!("disclose.release_stopped", stopped.is_some()) {
+                let reason = "an incident has stopped the release of this item";
+                denials.push(Denial::new(Code::ReleaseStopped, CheckKind::Authority, reason).of(&reference.id));
+            }
             let before = || candidates::observed_before(self.view, self.obligation, reference).then_some(&evidence);
             let category = self.candidates.category_of(reference).or_else(before);
             if branch!("disclose.item_outside_purpose", category.is_none()) {
@@ -151,6 +157,7 @@ impl Judged<'_> {
             recipient: &receipt.recipient,
             purpose: &receipt.purpose,
             required: required(self.view, self.obligation, &work.role),
+            all: false,
         };
         let projection = Projection::of(self.view, &asked, &self.candidates);
         for category in projection.withheld.iter().filter(|category| !receipt.withheld_categories.contains(category)) {
