@@ -160,7 +160,15 @@ impl Judged<'_> {
             all: false,
         };
         let projection = Projection::of(self.view, &asked, &self.candidates);
-        for category in projection.withheld.iter().filter(|category| !receipt.withheld_categories.contains(category)) {
+        // A packet drafted before an incident is refused for the item that was stopped, not for what it could not tell.
+        let was_stopped = |category: &CategoryId| {
+            self.beside_the_limits(work).any(|item| {
+                self.candidates.category_of(&item.reference) == Some(category)
+                    && incident::stopped(self.view, &item.reference.id).is_some()
+            })
+        };
+        let untold = |category: &&CategoryId| !receipt.withheld_categories.contains(category) && !was_stopped(category);
+        for category in projection.withheld.iter().filter(untold) {
             if branch!("disclose.withholding_untold", true) {
                 gap(category, "the receipt does not say that this category is withheld");
             }

@@ -43,11 +43,11 @@ fn revise(space: &mut Space, change: impl FnOnce(&mut Profile)) {
     recorded(&commit(space, &delta));
 }
 
-fn with_rules(rules: Vec<DisclosureRule>) -> Deployment {
+pub(crate) fn with_rules(rules: Vec<DisclosureRule>) -> Deployment {
     Deployment::default().with_profile(|profile| profile.disclosure_rules = rules)
 }
 
-fn work_rule() -> DisclosureRule {
+pub(crate) fn work_rule() -> DisclosureRule {
     releases("work", "worker", &["obligation", "claim", "constraint", "grant", "evidence"])
 }
 
@@ -91,14 +91,14 @@ fn a_release_withdrawn_after_the_assessment_holds_at_dispatch() {
 }
 
 /// A packet for the first participant in this role, drafted and not yet sent.
-fn drafted(space: &Space, episode_id: &EpisodeId, role: &str) -> Packet {
+pub(crate) fn drafted(space: &Space, episode_id: &EpisodeId, role: &str) -> Packet {
     let view = space.view();
     let episode = view.episodes.get(episode_id).expect("the episode");
     work::draft(view, episode, &"worker".into(), &role.into(), &space.moment().now).unwrap()
 }
 
 /// The packet with its work or receipt changed, sealed and cited again.
-fn forged(packet: &Packet, change: impl FnOnce(&mut Work, &mut DisclosureReceipt)) -> Packet {
+pub(crate) fn forged(packet: &Packet, change: impl FnOnce(&mut Work, &mut DisclosureReceipt)) -> Packet {
     let mut disclosure = packet.disclosure.clone();
     let work = changed(&packet.work, |envelope| {
         let Body::Work(work) = &envelope.body else { unreachable!("work") };
@@ -111,19 +111,19 @@ fn forged(packet: &Packet, change: impl FnOnce(&mut Work, &mut DisclosureReceipt
     Packet { work, disclosure }
 }
 
-fn send(space: &mut Space, packet: Packet) -> Reply {
+pub(crate) fn send(space: &mut Space, packet: Packet) -> Reply {
     let work = space.submission(packet.work).unwrap();
     space.submit(Input::Issue { work, disclosure: packet.disclosure }).unwrap()
 }
 
 /// An item of context made of anything.
-fn item(id: &str, content: impl serde::Serialize) -> ContextItem {
+pub(crate) fn item(id: &str, content: impl serde::Serialize) -> ContextItem {
     let content = Canonical::of(Plain(serde_json::to_value(content).unwrap())).unwrap();
     let reference = ArtifactRef { id: id.into(), digest: content.digest() };
     ContextItem { reference, content: content.into_value() }
 }
 
-fn include(work: &mut Work, receipt: &mut DisclosureReceipt, item: ContextItem) {
+pub(crate) fn include(work: &mut Work, receipt: &mut DisclosureReceipt, item: ContextItem) {
     receipt.materialized_item_refs.push(item.reference.clone());
     work.context_items.push(item);
 }
@@ -139,7 +139,7 @@ fn limits(packet: &Packet) -> Coverage {
     canonical::from_value(told.content.0).unwrap()
 }
 
-fn ids(packet: &Packet) -> Vec<String> {
+pub(crate) fn ids(packet: &Packet) -> Vec<String> {
     body(packet).context_items.iter().map(|item| item.reference.id.to_string()).collect()
 }
 
@@ -321,7 +321,7 @@ fn a_packet_goes_to_a_current_participant() {
 }
 
 /// Two participants; each may get everything for its own work.
-fn two() -> Space {
+pub(crate) fn two() -> Space {
     let second = identity("worker-2", IdentityKind::Producer, &[ProducerRole::Participant], &["plan.change"]);
     let rules = vec![
         work_rule(),

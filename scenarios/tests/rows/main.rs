@@ -13,6 +13,8 @@ mod disclosure;
 #[cfg(test)]
 mod events;
 #[cfg(test)]
+mod incidents;
+#[cfg(test)]
 mod intake;
 #[cfg(test)]
 mod limits;
@@ -22,6 +24,8 @@ mod people;
 mod races;
 #[cfg(test)]
 mod readbacks;
+#[cfg(test)]
+mod requests;
 #[cfg(test)]
 mod support;
 #[cfg(test)]
