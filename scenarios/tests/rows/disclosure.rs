@@ -16,8 +16,8 @@ use closer_contracts::id::EpisodeId;
 use closer_contracts::item::{Constraint, IdentityKind, Item, ItemKind};
 use closer_contracts::profile::{DisclosureRule, Profile};
 use closer_contracts::refs::{ArtifactRef, Plain, ProducerRole};
-use closer_contracts::shows;
 use closer_contracts::work::{ContextItem, Work};
+use closer_contracts::{Digest, shows};
 use closer_protocol::disclose::Coverage;
 use closer_protocol::entry::Entry;
 use closer_protocol::episode::Next;
@@ -53,7 +53,7 @@ pub(crate) fn work_rule() -> DisclosureRule {
 
 #[test]
 fn an_operation_is_granted_and_its_inputs_are_released_by_two_permissions() {
-    shows!("CP-6.5-03"; by "disclose.inputs_released");
+    shows!("CP-6.5-03", "CP-4.3-07"; by "disclose.inputs_released");
     let others = [
         releases("plan.change", "worker", &["input"]),
         releases("plan.probe", "provider", &["input"]),
@@ -188,6 +188,28 @@ fn a_packet_does_not_hide_what_it_holds_back() {
 }
 
 #[test]
+fn a_receipt_lists_what_went_out_under_a_policy_that_was_accepted() {
+    shows!("CP-4.3-03"; by "disclose.receipt_lists_more", "disclose.basis_not_accepted");
+    let mut space = space(worker::proposes("basic"));
+    let episode_id = begun(&mut space);
+    let packet = drafted(&space, &episode_id, "worker");
+    let more = forged(&packet, |_, receipt| {
+        receipt.materialized_item_refs.push(ArtifactRef { id: "o-2".into(), digest: Digest::of(b"o-2") });
+    });
+    assert_eq!(codes(&send(&mut space, more)), [Code::CoverageMissing]);
+    let elsewhere = forged(&packet, |work, receipt| {
+        receipt.policy_basis.version += 1;
+        let told = work.context_items.pop().expect("the limits");
+        receipt.materialized_item_refs.retain(|reference| *reference != told.reference);
+        let mut limits: Coverage = canonical::from_value(told.content.0).unwrap();
+        limits.policy_basis = receipt.policy_basis;
+        include(work, receipt, item(told.reference.id.as_str(), limits));
+    });
+    assert_eq!(codes(&send(&mut space, elsewhere)), [Code::CoverageMissing]);
+    recorded(&send(&mut space, packet));
+}
+
+#[test]
 fn work_whose_required_context_is_not_released_is_not_sent() {
     shows!("CP-C5-02", "CP-6-03"; by "disclose.required_context_missing");
     let without = vec![releases("work", "worker", &["claim", "constraint", "grant", "evidence"])];
@@ -229,7 +251,7 @@ fn a_valid_digest_does_not_make_a_packet_complete() {
 
 #[test]
 fn a_regulator_is_not_asked_without_the_boundaries_that_apply() {
-    shows!("CP-4.3-05", "CP-4.1-03"; by "disclose.regulator_needs_boundaries");
+    shows!("CP-4.3-05"; by "disclose.regulator_needs_boundaries");
     let silent = vec![releases("work", "worker", &["obligation", "claim", "constraint", "evidence"])];
     let mut space = Space::found(&with_rules(silent), worker::proposes("basic")).unwrap();
     let episode_id = begun(&mut space);
@@ -279,7 +301,7 @@ fn what_does_not_bear_on_the_work_stays_out_of_its_packet() {
 
 #[test]
 fn a_packet_has_the_purpose_of_work_and_a_use_that_policy_permits() {
-    shows!("CP-4.3-01", "CP-C1-09"; by "disclose.not_for_work", "disclose.use_beyond_policy");
+    shows!("CP-C1-09"; by "disclose.not_for_work", "disclose.use_beyond_policy");
     let mut space = space(worker::proposes("basic"));
     let episode_id = begun(&mut space);
     let packet = drafted(&space, &episode_id, "worker");
@@ -305,7 +327,7 @@ fn a_packet_has_the_purpose_of_work_and_a_use_that_policy_permits() {
 
 #[test]
 fn a_packet_goes_to_a_current_participant() {
-    shows!("CP-6.5-01"; by "disclose.recipient_not_current");
+    shows!("CP-4.3-01"; by "disclose.recipient_not_current");
     let mut rules = vec![work_rule(), releases("plan.change", "provider", &["input"])];
     rules.push(DisclosureRule { recipient: "observer-1".into(), ..work_rule() });
     let mut space = Space::found(&with_rules(rules), worker::proposes("basic")).unwrap();
