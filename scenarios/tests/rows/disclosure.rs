@@ -302,7 +302,8 @@ fn what_does_not_bear_on_the_work_stays_out_of_its_packet() {
 #[test]
 fn a_packet_has_the_purpose_of_work_and_a_use_that_policy_permits() {
     shows!("CP-C1-09"; by "disclose.not_for_work", "disclose.use_beyond_policy");
-    let mut space = space(worker::proposes("basic"));
+    let rules = vec![work_rule(), DisclosureRule { purpose: "marketing".into(), ..work_rule() }];
+    let mut space = Space::found(&with_rules(rules), worker::proposes("basic")).unwrap();
     let episode_id = begun(&mut space);
     let packet = drafted(&space, &episode_id, "worker");
     let retold = |change: fn(&mut DisclosureReceipt)| {
