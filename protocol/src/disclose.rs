@@ -6,10 +6,12 @@
 //! stopped goes to nobody. Permission to act says nothing of release: the monitor asks for both.
 
 mod candidates;
+mod export;
 mod packet;
 mod request;
 
 pub(crate) use candidates::Candidates;
+pub use export::{Accepted, Export, Exported, FORMAT, export};
 pub(crate) use packet::{objections, required};
 pub(crate) use request::answer;
 pub use request::{Request, materialize};

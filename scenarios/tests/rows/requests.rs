@@ -1,16 +1,17 @@
 //! Asking for a part of the record: by whom, for what, and what is read before it may be.
 
-use crate::disclosure::{drafted, send, two, with_rules, work_rule};
+use crate::disclosure::{drafted, item, send, two, with_rules, work_rule};
 use crate::support::{begun, codes, recorded, refused, since, until};
 use closer_contracts::RefusalCode as Code;
 use closer_contracts::audit::{Confession, ConfessionStatus, DisclosureReceipt, Reconsideration};
 use closer_contracts::auth::SigningScope;
 use closer_contracts::contract::Check;
 use closer_contracts::id::Key;
+use closer_contracts::item::ItemKind;
 use closer_contracts::reentry::{TimeReached, TypedPredicate};
 use closer_contracts::refs::{ActorRef, Amounts, ProducerRole};
 use closer_contracts::shows;
-use closer_protocol::disclose::{Coverage, Request, materialize};
+use closer_protocol::disclose::{self, Coverage, Export, Request, materialize};
 use closer_protocol::entry::{ArtifactBody, Entry};
 use closer_protocol::episode::Next;
 use closer_protocol::input::{Input, Reply, Submission};
@@ -182,4 +183,26 @@ fn a_confession_is_read_by_whom_a_rule_releases_it_to() {
     assert_eq!(items(&space, &told), ["confession-1"]);
     let all = space.ask(user(), "auditor", Some("check_the_worker"), &[]).unwrap();
     assert!(receipt(&space, &all).withheld_categories.contains(&"obligation".into()));
+}
+
+#[test]
+fn what_leaves_proves_what_is_accepted_and_carries_nothing_else() {
+    shows!("CP-6.5-01", "CP-4.3-06"; by "disclose.category_released");
+    let mut space = observed();
+    let reply = space.ask(user(), "auditor", Some("check_the_account"), &[]).unwrap();
+    let receipt = receipt(&space, &reply);
+    let export = disclose::export(space.view(), &receipt).unwrap();
+    let written = serde_json::to_string(&export).unwrap();
+    let mut read: Export = serde_json::from_str(&written).unwrap();
+    read.verify().unwrap();
+    assert_eq!((read.state, read.state_root), (space.view().state.reference(), space.view().state.root()));
+    let accepted: Vec<_> = read.items.iter().map(|exported| exported.accepted.is_some()).collect();
+    assert_eq!(accepted, [true, false, false], "a grant, an observation, the limits of the view");
+    assert!(!written.contains("Is the plan changed?"), "what is withheld is not in it");
+    let grant = space.view().state.item(ItemKind::Grant, &"grant-1".into()).expect("the grant").digest;
+    assert_eq!(read.items[0].item.reference.digest, grant);
+    let other = item("grant-1", "a wider grant");
+    read.receipt.materialized_item_refs[0] = other.reference.clone();
+    read.items[0].item = other;
+    assert_eq!(read.verify().unwrap_err().code, Code::DigestMismatch, "a forged item is under no root");
 }
