@@ -112,7 +112,7 @@ pub(super) async fn report(
     };
     let role = acting(&view, identity).role;
     let reply = bench::submit(space, opened, identity, role).await?;
-    Ok(Answer::replied(&reply, "its release has stopped; tell the recipients with `incident notify`"))
+    Ok(Answer::replied(&reply, "its release has stopped; withdraw it with `incident notify`"))
 }
 
 /// Reads an incident, for whoever answers for it.
@@ -141,7 +141,7 @@ pub(super) async fn show(space: &dyn Space, identity: &ActorId, id: &IncidentId)
 pub(super) async fn notify(space: &dyn Space, identity: &ActorId, id: &IncidentId) -> Result<Answer, Error> {
     let now = space.moment().now;
     let step = |view: &View, case: &Case| incident::notify(view, case, &now).map(|step| step.content);
-    take(space, identity, id, step, "withdrawn; every recipient is told what it was given").await
+    take(space, identity, id, step, "withdrawn; a notice to every recipient is on record, with what it was given").await
 }
 
 /// Records a recipient's failure.

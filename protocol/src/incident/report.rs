@@ -46,7 +46,8 @@ pub fn report(view: &View, case: &Case) -> Report {
             Step::Contained { attempts } => incident.containment_attempts.extend(attempts.iter().cloned()),
             Step::Notified { notices, .. } => {
                 let told = notices.iter().map(|notice| (&notice.receipt.recipient, notice.erasure));
-                let told = told.map(|(recipient, erasure)| attempt(recipient, &format!("told, erasure {erasure}")));
+                let told = told
+                    .map(|(recipient, erasure)| attempt(recipient, &format!("notice on record, erasure {erasure}")));
                 incident.notification_attempts.extend(told);
             }
             Step::Answered { recipient, answer: Answer::Acknowledged, .. } => {
