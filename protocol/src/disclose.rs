@@ -132,7 +132,8 @@ impl Projection {
         for (category, items) in candidates.by_category() {
             let own = category.as_str() == candidates::OWN;
             let free = own || branch!("disclose.category_released", asked.all || released.contains(category));
-            let goes = |item: &ContextItem| free && incident::stopped(view, &item.reference.id).is_none();
+            let goes =
+                |item: &ContextItem| free && (asked.all || incident::stopped(view, &item.reference.id).is_none());
             let (out, kept): (Vec<_>, Vec<_>) = items.iter().cloned().partition(goes);
             projection.items.extend(out);
             projection.evaluated.push(category.clone());

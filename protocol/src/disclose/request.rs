@@ -1,7 +1,7 @@
 //! Somebody asks for a part of the record: for themselves, or the user for somebody else. What goes out is projected for
 //! the purpose stated, under a receipt; a read before release is refused and stays on record. Spec: §4.3, §6.5, C1, C14.
 
-use super::{Asked, Candidates, Projection, coverage, released, rules};
+use super::{Asked, Candidates, Projection, coverage, released, rules, work_purpose};
 use crate::incident;
 use crate::input::{Reply, Submission};
 use crate::intake;
@@ -125,6 +125,11 @@ fn objections(view: &View, who: &ActorId, request: &Request, candidates: &Candid
     }
     let free = request.purpose.as_ref().map_or_else(Vec::new, |purpose| released(view, &request.recipient, purpose));
     let all = answers_for(view, request);
+    let for_work = request.items.is_empty() && request.purpose.as_ref() == Some(&work_purpose());
+    if branch!("disclose.record_asked_for_work", for_work && !all) {
+        let reason = "what is released for work goes out in packets, for the work that it bears on";
+        denials.push(Denial::new(Code::DisclosureDenied, CheckKind::Authority, reason).of("work"));
+    }
     denials.extend(request.items.iter().filter_map(|item| unreleased(view, request, item, candidates, &free, all)));
     denials
 }
@@ -143,10 +148,11 @@ fn unreleased(
     let stopped = "an incident has stopped the release of this item";
     if let Some(packet) = view.works.values().find(|work| *work.payload.id() == payload_id) {
         let own = view.issued_to.get(&packet.body.work_id) == Some(&request.recipient);
-        return match (own || all, incident::suspended(view, &packet.payload)) {
-            (true, Some(_)) if branch!("disclose.access_revoked", true) => deny(Code::ReleaseStopped, stopped),
-            (true, _) => None,
-            (false, _) => deny(Code::RedistributionDenied, "a packet is its recipient's and nobody else's"),
+        let withdrawn = !all && incident::suspended(view, &packet.payload).is_some();
+        return match own || all {
+            true if branch!("disclose.access_revoked", withdrawn) => deny(Code::ReleaseStopped, stopped),
+            true => None,
+            false => deny(Code::RedistributionDenied, "a packet is its recipient's and nobody else's"),
         };
     }
     if let Some(position) = view.results.get(&payload_id) {
@@ -156,11 +162,13 @@ fn unreleased(
             false => None,
         };
     }
-    if branch!("disclose.stopped_item_asked_for", incident::stopped(view, item).is_some()) {
+    if branch!("disclose.stopped_item_asked_for", !all && incident::stopped(view, item).is_some()) {
         return deny(Code::ReleaseStopped, stopped);
     }
     let category = candidates.category_of_id(item);
-    let may = category.is_some_and(|category| all || free.contains(category));
+    // What is released for work goes out in packets alone, each item for the work that it bears on.
+    let aimed = request.purpose.as_ref() != Some(&work_purpose());
+    let may = category.is_some_and(|category| all || (aimed && free.contains(category)));
     match branch!("disclose.item_not_released", !may) {
         true => deny(Code::DisclosureDenied, "no rule releases this item to this recipient for this purpose"),
         false => None,

@@ -140,11 +140,18 @@ fn release_stops_at_once_and_before_anybody_is_told() {
 #[test]
 fn a_stopped_item_is_asked_for_in_vain() {
     shows!("CP-4.3-14"; by "disclose.stopped_item_asked_for");
-    let (mut space, _) = spilled(&["worker"]);
-    recorded(&space.ask(participant("worker-2"), "worker-2", Some("work"), &["grant-1"]).unwrap());
+    let mut audited = deployment();
+    audited.founding.profile.disclosure_rules.push(releases("audit", "auditor", &["grant", "obligation"]));
+    let mut space = Space::found(&audited, worker::proposes("basic")).unwrap();
+    let episode_id = begun(&mut space);
+    let packet = packet(&space, &episode_id, "worker");
+    recorded(&send(&mut space, packet));
+    let ask = |space: &mut Space, recipient, item| space.ask(user(), recipient, Some("audit"), &[item]).unwrap();
+    recorded(&ask(&mut space, "auditor", "grant-1"));
     reported(&mut space, &["grant-1"], &["worker"]);
-    refused(&space.ask(participant("worker-2"), "worker-2", Some("work"), &["grant-1"]).unwrap(), Code::ReleaseStopped);
-    recorded(&space.ask(participant("worker-2"), "worker-2", Some("work"), &["o-1"]).unwrap());
+    refused(&ask(&mut space, "auditor", "grant-1"), Code::ReleaseStopped);
+    recorded(&ask(&mut space, "auditor", "o-1"));
+    recorded(&ask(&mut space, "user", "grant-1"));
 }
 
 #[test]

@@ -91,6 +91,17 @@ fn without_a_purpose_nothing_is_released() {
 }
 
 #[test]
+fn what_is_released_for_work_goes_out_in_packets() {
+    shows!("CP-4.3-01"; by "disclose.record_asked_for_work", "disclose.item_not_released");
+    let mut space = observed();
+    for items in [&[][..], &["o-1"][..]] {
+        let reply = space.ask(participant("worker"), "worker", Some("work"), items).unwrap();
+        assert_eq!(codes(&reply), [Code::DisclosureDenied], "a whole record serves no single work");
+    }
+    recorded(&space.ask(user(), "auditor", Some("check_the_requirement"), &["o-1"]).unwrap());
+}
+
+#[test]
 fn the_chain_of_receipts_goes_through_the_same_check() {
     shows!("CP-6.5-04", "CP-C1-06"; by "disclose.item_not_released");
     let mut space = observed();
@@ -116,7 +127,7 @@ fn nobody_but_the_user_releases_to_somebody_else() {
     let episode_id = begun(&mut space);
     let packet = drafted(&space, &episode_id, "worker");
     recorded(&send(&mut space, packet.clone()));
-    let reply = space.ask(participant("worker"), "worker-2", Some("work"), &["o-1"]).unwrap();
+    let reply = space.ask(participant("worker"), "worker-2", Some("work"), &[packet.work.id().as_str()]).unwrap();
     refused(&reply, Code::RedistributionDenied);
     let theirs = space.ask(participant("worker-2"), "worker-2", Some("work"), &[packet.work.id().as_str()]).unwrap();
     refused(&theirs, Code::RedistributionDenied);
