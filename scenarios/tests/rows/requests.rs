@@ -123,6 +123,11 @@ fn the_chain_of_receipts_goes_through_the_same_check() {
 #[test]
 fn nobody_but_the_user_releases_to_somebody_else() {
     shows!("CP-4.3-11"; by "disclose.asked_for_another");
+    let mut allowed = observed();
+    let to_auditor =
+        |space: &mut Space, who| space.ask(who, "auditor", Some("check_the_requirement"), &["o-1"]).unwrap();
+    assert_eq!(codes(&to_auditor(&mut allowed, participant("worker"))), [Code::RedistributionDenied]);
+    recorded(&to_auditor(&mut allowed, user()));
     let mut space = two();
     let episode_id = begun(&mut space);
     let packet = drafted(&space, &episode_id, "worker");
