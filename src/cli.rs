@@ -5,6 +5,7 @@
 
 mod arguments;
 mod exit;
+mod incident;
 mod init;
 mod keys;
 mod progress;
@@ -68,6 +69,8 @@ async fn perform(arguments: Arguments, talk: Talk) -> Exit {
         | Verb::Bench(_)
         | Verb::Restrict(_)
         | Verb::Receipt(_)
+        | Verb::Export { .. }
+        | Verb::Incident(_)
         | Verb::Verify
         | Verb::Rebuild
         | Verb::Backup { .. }

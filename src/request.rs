@@ -6,6 +6,7 @@
 mod act;
 mod bench;
 mod change;
+mod disclosure;
 mod keys;
 mod obligation;
 mod record;
@@ -16,7 +17,7 @@ mod words;
 use crate::error::Error;
 use crate::space::Space;
 use closer_contracts::id::{ActorId, DecisionId, EntityId, EvidenceId, GrantId, Key, KeyId, ObligationId, OperationId};
-use closer_contracts::id::{ChangeKindId, SourceId, Text};
+use closer_contracts::id::{ArtifactId, ChangeKindId, IncidentId, PurposeId, SourceId, Text};
 use closer_contracts::item::IdentityKind;
 use closer_contracts::refs::{ProducerRole, TargetPattern};
 use closer_contracts::refusal::{CheckKind, Denial, RefusalCode};
@@ -109,6 +110,50 @@ pub enum Request {
         /// Which.
         receipt: String,
     },
+    /// Releases a part of the record to a recipient for a purpose, under a receipt.
+    Export {
+        /// For whom.
+        recipient: ActorId,
+        /// For what.
+        purpose: Option<PurposeId>,
+        /// Exactly these items; none for everything that the purpose releases.
+        items: Vec<ArtifactId>,
+    },
+    /// Opens an incident: items that went to recipients who should not have them.
+    IncidentReport {
+        /// Which items.
+        items: Vec<ArtifactId>,
+        /// To whom they went.
+        recipients: Vec<ActorId>,
+        /// Who answers for it; the user without one.
+        owner: Option<ActorId>,
+    },
+    /// One incident, with what was done about it and what stays open.
+    IncidentShow {
+        /// Which.
+        incident_id: IncidentId,
+    },
+    /// Withdraws an incident's items and tells its recipients.
+    IncidentNotify {
+        /// Which.
+        incident_id: IncidentId,
+    },
+    /// Records that a recipient failed to do as it was asked.
+    IncidentFailed {
+        /// Which incident.
+        incident_id: IncidentId,
+        /// Whose failure.
+        recipient: ActorId,
+        /// For people.
+        reason: Text,
+    },
+    /// Reconciles an incident; whoever gave no answer is named as an unknown copy.
+    IncidentReconcile {
+        /// Which.
+        incident_id: IncidentId,
+        /// Why it may be closed with what is left open.
+        justification: Text,
+    },
     /// Walks everything on disk and checks it.
     Verify,
     /// Throws the derived state away and builds it again.
@@ -160,6 +205,12 @@ impl Request {
             | Self::BenchShow { .. }
             | Self::BenchDecide { .. }
             | Self::ReceiptShow { .. }
+            | Self::Export { .. }
+            | Self::IncidentReport { .. }
+            | Self::IncidentShow { .. }
+            | Self::IncidentNotify { .. }
+            | Self::IncidentFailed { .. }
+            | Self::IncidentReconcile { .. }
             | Self::Verify
             | Self::Rebuild
             | Self::Backup { .. }
@@ -345,6 +396,20 @@ pub async fn answer(space: &dyn Space, identity: &ActorId, request: Request) -> 
         }
         Request::Restrict(draft) => act::restrict(space, draft).await,
         Request::ReceiptShow { receipt } => Ok(record::receipt(&space.view(), &receipt)),
+        Request::Export { recipient, purpose, items } => {
+            disclosure::export(space, identity, recipient, purpose, items).await
+        }
+        Request::IncidentReport { items, recipients, owner } => {
+            disclosure::report(space, identity, &items, recipients, owner).await
+        }
+        Request::IncidentShow { incident_id } => disclosure::show(space, identity, &incident_id).await,
+        Request::IncidentNotify { incident_id } => disclosure::notify(space, identity, &incident_id).await,
+        Request::IncidentFailed { incident_id, recipient, reason } => {
+            disclosure::failed(space, identity, &incident_id, recipient, reason).await
+        }
+        Request::IncidentReconcile { incident_id, justification } => {
+            disclosure::reconcile(space, identity, &incident_id, justification).await
+        }
         Request::Verify => {
             let held = space.view().state.reference();
             tokio::task::block_in_place(|| verify(space.log(), Some(held), &mut |_| {}))

@@ -14,6 +14,7 @@ use closer_contracts::envelope::Payload;
 use closer_contracts::fault::Fault;
 use closer_contracts::id::{Key, KeyId};
 use closer_contracts::refs::ActorRef;
+use closer_protocol::disclose::Request;
 use closer_protocol::entry::ArtifactBody;
 use closer_protocol::port::Pending;
 use closer_protocol::{Input, Moment, Reply, Submission, View};
@@ -40,6 +41,11 @@ pub trait Space: Send + Sync {
     /// # Errors
     /// `unauthenticated`, with the reason; `missing_authority` for what only the runtime writes.
     fn artifact(&self, artifact: ArtifactBody, producer: ActorRef) -> Result<Submission<ArtifactBody>, Fault>;
+    /// Judges whether whoever asks for a part of the record is established, by the session that this face holds.
+    ///
+    /// # Errors
+    /// `unauthenticated`, with the reason.
+    fn request(&self, request: Request, producer: ActorRef) -> Result<Submission<Request>, Fault>;
     /// Has an input decided, and answers once its records are durable.
     ///
     /// # Errors

@@ -8,6 +8,7 @@ use closer_contracts::id::{ActorId, SessionId};
 use closer_contracts::record::Lane;
 use closer_contracts::refs::ActorRef;
 use closer_contracts::{Fault, Payload};
+use closer_protocol::disclose::Request;
 use closer_protocol::entry::ArtifactBody;
 use closer_protocol::{Input, Moment, Reply, Submission, View, episode, sequence};
 use std::sync::Arc;
@@ -138,5 +139,20 @@ impl Handle {
         let subject = artifact.subject(&producer)?;
         let auth = self.space.identities.authenticate(&self.view(), &subject, credential, &self.moment().now)?;
         Ok(Submission { content: Arc::new(artifact), producer, auth })
+    }
+
+    /// Authenticates a request for a part of the record as this producer's by what the caller shows.
+    ///
+    /// # Errors
+    /// `unauthenticated`, with the reason.
+    pub fn authenticate_request(
+        &self,
+        request: Request,
+        producer: ActorRef,
+        credential: Credential<'_>,
+    ) -> Result<Submission<Request>, Fault> {
+        let subject = request.subject(&producer)?;
+        let auth = self.space.identities.authenticate(&self.view(), &subject, credential, &self.moment().now)?;
+        Ok(Submission { content: Arc::new(request), producer, auth })
     }
 }

@@ -49,8 +49,9 @@ pub fn covers(scope: &AffectedScope, action: &Action, obligation_id: &Obligation
     }
 }
 
-/// Whether a constraint is about the action, and if so whether the action stays within it.
-pub(crate) fn violates(constraint: &Constraint, action: &Action) -> bool {
+/// Whether a constraint is about the action and the action leaves it.
+#[must_use]
+pub fn violates(constraint: &Constraint, action: &Action) -> bool {
     let about = (constraint.operations.is_empty() || constraint.operations.contains(&action.operation))
         && (constraint.targets.is_empty() || constraint.targets.iter().any(|targets| targets.covers(&action.target)));
     let mut bounds = constraint.bounds.iter().filter(|bound| bound.operation == action.operation).peekable();

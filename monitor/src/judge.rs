@@ -361,13 +361,23 @@ fn repetition(situation: &Situation<'_>, entry: Option<&OperationEntry>, denials
     }
 }
 
-/// Permission to release the action's inputs, apart from permission to act (§6.5).
+/// Permission to release the action's inputs, apart from permission to act (§6.5), and their use while an over-disclosure
+/// that they derive from is not reconciled (§4.3).
 fn disclosure(situation: &Situation<'_>, denials: &mut Vec<Denial>) {
-    if let DisclosureStanding::Denied(item) = &situation.disclosure
-        && branch!("monitor.inputs_not_released", true)
-    {
-        let reason = "the action's inputs may not be released to where it takes place";
-        deny(denials, Code::DisclosureDenied, CheckKind::Authority, item, reason);
+    match &situation.disclosure {
+        DisclosureStanding::Released => {}
+        DisclosureStanding::Denied(item) => {
+            if branch!("monitor.inputs_not_released", true) {
+                let reason = "the action's inputs may not be released to where it takes place";
+                deny(denials, Code::DisclosureDenied, CheckKind::Authority, item, reason);
+            }
+        }
+        DisclosureStanding::Suspended(incident) => {
+            if branch!("monitor.inputs_suspended", true) {
+                let reason = "the action derives from an over-disclosure that is not reconciled";
+                deny(denials, Code::Restricted, CheckKind::Authority, incident, reason);
+            }
+        }
     }
 }
 

@@ -12,7 +12,7 @@ mod judge;
 mod release;
 mod situation;
 
-pub use bounds::covers;
+pub use bounds::{covers, violates};
 pub use judge::{Admission, Verdict, judge};
 pub use release::{Appended, LastCheck, NotSent, Permit, release};
 pub use situation::{

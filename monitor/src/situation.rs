@@ -75,8 +75,10 @@ pub enum AttemptStanding {
 pub enum DisclosureStanding {
     /// They may.
     Released,
-    /// They may not: which item and why.
+    /// They may not: which, and to whom.
     Denied(String),
+    /// They derive from something that was released wrongly: which incident must be reconciled first (§4.3).
+    Suspended(String),
 }
 
 /// Whether the worst case of the whole unit fits every budget above it (§8.3).

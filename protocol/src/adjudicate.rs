@@ -22,6 +22,7 @@ use closer_contracts::refusal::{CheckKind, Denial, RefusalCode as Code};
 use closer_contracts::time::Timestamp;
 use closer_contracts::work::{ReasonClass, Unresolved, WorkResult};
 use closer_contracts::{Fault, Payload};
+use closer_monitor::violates;
 use std::sync::Arc;
 
 /// The role of a registered deterministic validator (DEC-37).
@@ -154,7 +155,12 @@ pub fn pre_action(
             sufficiency::resolve(relation, view).reference_status == closer_contracts::work::ReferenceStatus::Resolved
         })
     });
+    let forbidden = view.state.constraints_in_force().any(|constraint| violates(constraint, &action.body));
     let (stance, disposition, reason) = match (dissent.is_empty(), resolves) {
+        // The participant may not have been shown the constraint: assessment goes by the whole state (§4.3).
+        _ if branch!("adjudicate.constraint_violated", forbidden) => {
+            (Stance::Against, Disposition::NotJustified, "the action leaves a constraint in force")
+        }
         (true, true) => (Stance::For, Disposition::Justified, "the proposal is supported and nothing blocks it"),
         (false, _) => (Stance::Against, Disposition::NotJustified, "a participant objects to this exact action"),
         (true, false) => (Stance::Against, Disposition::Insufficient, "evidence that it rests on does not resolve"),

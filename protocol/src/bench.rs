@@ -2,6 +2,7 @@
 //! DEC-65.
 
 use crate::entry::{ActivationEntry, ArtifactBody, Cause, Entry, Fired};
+use crate::incident;
 use crate::input::{Effect, Reply, Submission};
 use crate::intake;
 use crate::sequence::{Deciding, record_payload};
@@ -248,7 +249,8 @@ pub(crate) fn decide_artifact(
             }
             recorded(deciding, submission)
         }
-        ArtifactBody::Incident(_) => recorded(deciding, submission),
+        ArtifactBody::Incident(incident) => incident::open(deciding, submission, incident),
+        ArtifactBody::IncidentStep(step) => incident::take(deciding, submission, step),
         ArtifactBody::MatchReceipt(_)
         | ArtifactBody::DisclosureReceipt(_)
         | ArtifactBody::CommitReceipt(_)

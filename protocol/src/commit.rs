@@ -9,6 +9,7 @@ use crate::input::{Effect, Reply};
 use crate::sequence::Deciding;
 use crate::services::{self, Lineage};
 use crate::view::{OnRecord, View};
+use crate::work::suspended;
 use crate::{adjudicate, streams, trace};
 use closer_contracts::Payload;
 use closer_contracts::adjudication::{Adjudication, Disposition, Phase, RolePosition, Stance};
@@ -81,7 +82,7 @@ fn admit_endorsed(deciding: &mut Deciding<'_>, delta_id: &DeltaId) -> Result<Rep
             return deciding.refuse(delta_id.into(), digest, denials);
         }
     };
-    if let Some(denial) = stale_snapshot(view, &endorsement.body) {
+    if let Some(denial) = stale_snapshot(view, &endorsement.body).or_else(|| suspended(view, &on_record.payload)) {
         return deciding.refuse(delta_id.into(), digest, vec![denial]);
     }
     if let Err(gap) = trace::check_delta(view, on_record, endorsement) {

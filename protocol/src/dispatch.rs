@@ -20,8 +20,7 @@ use closer_contracts::record::{Reads, StreamId};
 use closer_contracts::refs::{ArtifactRef, VersionedRef};
 use closer_contracts::refusal::{CheckKind, Denial, RefusalCode as Code};
 use closer_monitor::{
-    Admission, AttemptStanding, DisclosureStanding, KeyStanding, MovedFact, Offered, Reservation, Situation, Verdict,
-    judge,
+    Admission, AttemptStanding, KeyStanding, MovedFact, Offered, Reservation, Situation, Verdict, judge,
 };
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -158,7 +157,7 @@ pub(crate) fn admit(
             .claim(&streams::key_claim(&action.idempotency_key))
             .map_or(KeyStanding::Unused, KeyStanding::StandsFor),
         attempt: attempt_standing(view, action),
-        disclosure: DisclosureStanding::Released,
+        disclosure: crate::disclose::inputs(view, &on_record.payload, action),
         reservation,
     };
     match (judge(&situation), offered) {

@@ -1,5 +1,6 @@
 //! What a record's body holds, by its kind: the typed form that the fold reads and the builder writes.
 
+use crate::incident::IncidentStep;
 use closer_contracts::audit::{
     CommitReceipt, Confession, Declaration, DisclosureIncident, DisclosureReceipt, ReconciliationReceipt,
     RestrictionStatement, UserDecision,
@@ -108,6 +109,8 @@ artifacts! {
     Confession(Confession) = "confession" by confession_id,
     /// An over-disclosure.
     Incident(DisclosureIncident) = "incident" by incident_id,
+    /// What is done about an over-disclosure.
+    IncidentStep(IncidentStep) = "incident_step" by step_id,
     /// What an assessment read.
     ReadSet(ReadSet) = "read_set" by read_set_id,
 }
@@ -126,7 +129,7 @@ impl ArtifactBody {
             Self::ReconciliationReceipt(_) => Some(SigningScope::ReconciliationReceipt),
             Self::AcceptanceReceipt(_) => Some(SigningScope::AcceptanceReceipt),
             Self::Confession(_) => Some(SigningScope::Confession),
-            Self::Incident(_) => Some(SigningScope::DisclosureIncident),
+            Self::Incident(_) | Self::IncidentStep(_) => Some(SigningScope::DisclosureIncident),
             Self::ReadSet(_) => None,
         }
     }
@@ -393,6 +396,10 @@ word_enum! {
         Overdue = "overdue",
         /// A repeat of a restriction already in force (§7.2).
         RestrictionRepeated = "restriction_repeated",
+        /// Something was released that should not have been, and somebody answers for it (§4.3).
+        DisclosureIncident = "disclosure_incident",
+        /// What a recipient was given is withdrawn (§4.3).
+        DisclosureWithdrawn = "disclosure_withdrawn",
     }
 }
 

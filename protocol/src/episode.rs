@@ -4,6 +4,7 @@
 
 use crate::bench;
 use crate::entry::{Activation, ActivationEntry, AttemptStatus, Entry, EpisodeEnd, EpisodeEnded};
+use crate::incident;
 use crate::input::{Effect, Moment, Reply};
 use crate::readback;
 use crate::sequence::Deciding;
@@ -249,6 +250,10 @@ pub fn next(view: &View, episode: &Episode, at: &Moment) -> Next {
         .find_map(|id| view.results.get(id))
         .filter(|result| result.body.work_id == *work_id);
     let Some(result) = result else {
+        let withdrawn = view.works.get(work_id).and_then(|work| incident::suspended(view, &work.payload));
+        if branch!("episode.packet_withdrawn", withdrawn.is_some()) {
+            return ending(EpisodeEnd::Refused, "its packet was withdrawn before it was handed out");
+        }
         return match view.issued_to.get(work_id) {
             Some(participant) => Next::Ask { work_id: work_id.clone(), participant: participant.clone() },
             None => ending(EpisodeEnd::NoAnswer, "the work was issued to nobody"),

@@ -1,5 +1,6 @@
 //! What the sequence takes and gives.
 
+use crate::disclose::Request;
 use crate::entry::{ArtifactBody, Entry, EpisodeEnd};
 use crate::port::{Order, Performed};
 use closer_contracts::Payload;
@@ -50,6 +51,8 @@ pub enum Input {
         /// What it releases, and to which participant.
         disclosure: DisclosureReceipt,
     },
+    /// Somebody asks for a part of the record (§4.3).
+    Disclose(Submission<Request>),
     /// An artifact: declaration, decision, restriction, reconciliation, consent.
     Artifact(Submission<ArtifactBody>),
     /// Bytes that could not be read or authenticated: recorded as refused, or aggregated.

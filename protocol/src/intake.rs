@@ -1,6 +1,7 @@
 //! Intake: what every payload must pass before its own stage decides. Spec: §6.1, §6.2, Appendix B.
 
 use crate::batch::Batch;
+use crate::disclose::work_purpose;
 use crate::entry::{Entry, Notice, NoticeKind};
 use crate::input::{Moment, Reply, Submission};
 use crate::sequence::Deciding;
@@ -111,7 +112,7 @@ pub(crate) fn producer(view: &View, producer: &ActorRef, auth: &Authenticated, a
 }
 
 /// The proof is of exactly this content: an authentication of something else proves nothing here.
-fn proof_of(auth: &Authenticated, id: &str, digest: Digest) -> Result<(), Denial> {
+pub(crate) fn proof_of(auth: &Authenticated, id: &str, digest: Digest) -> Result<(), Denial> {
     let record = auth.record();
     match branch!("intake.proof_of_this_content", record.subject_id.as_str() == id && record.content_digest == digest) {
         true => Ok(()),
@@ -212,12 +213,12 @@ fn disclosure(view: &View, envelope: &Envelope, denials: &mut Vec<Denial>) {
         let reason = "the disclosure receipt has another digest";
         denials.push(Denial::new(Code::DigestMismatch, CheckKind::Resolution, reason).of(&cited.id));
     }
+    let packet = view.released.get(&Key::new(cited.id.as_str())).filter(|receipt| receipt.purpose == work_purpose());
     let answers = matches!(envelope.r#type, PayloadType::Work | PayloadType::Result);
-    let packet = view
-        .permitted_uses
-        .get(&Key::new(cited.id.as_str()))
-        .is_some_and(|uses| uses.contains(&crate::work::packet_use()));
-    if branch!("intake.use_not_permitted", packet && !answers) {
+    if branch!("intake.packet_handed_on", packet.is_some() && envelope.r#type == PayloadType::Handoff) {
+        let reason = "what a packet released to its recipient is not handed on under its receipt";
+        denials.push(Denial::new(Code::RedistributionDenied, CheckKind::Authority, reason).of(&cited.id));
+    } else if branch!("intake.use_not_permitted", packet.is_some() && !answers) {
         let reason = "what a packet released is used for its work and nothing else";
         denials.push(Denial::new(Code::DisclosureDenied, CheckKind::Authority, reason).of(&cited.id));
     }

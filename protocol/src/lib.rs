@@ -23,6 +23,8 @@ pub mod matching;
 pub mod predicate;
 pub mod sufficiency;
 
+pub mod disclose;
+pub mod incident;
 pub mod work;
 
 pub mod action;

@@ -297,6 +297,7 @@ impl Touched {
                 | ArtifactBody::ReconciliationReceipt(_)
                 | ArtifactBody::Confession(_)
                 | ArtifactBody::Incident(_)
+                | ArtifactBody::IncidentStep(_)
                 | ArtifactBody::ReadSet(_) => {}
             },
             Entry::Commit(commit) => self.by_commit(commit),

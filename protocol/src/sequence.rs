@@ -16,7 +16,7 @@ use crate::entry::{ArtifactBody, Entry};
 use crate::input::{Effect, Input, Moment, Reply, Step};
 use crate::intake::{self, Refused};
 use crate::view::{Divergence, View};
-use crate::{adjudicate, bench, commit, delta, dispatch, episode, matching, readback, streams, urgent, work};
+use crate::{adjudicate, bench, commit, delta, disclose, dispatch, episode, matching, readback, streams, urgent, work};
 use closer_contracts::audit::DisclosureReceipt;
 use closer_contracts::branch;
 use closer_contracts::envelope::Body;
@@ -41,6 +41,7 @@ pub fn lane(input: &Input, view: &View) -> Lane {
         Input::Performed { .. } | Input::Recover { .. } | Input::Tick => Lane::Reserved,
         Input::Payload(_)
         | Input::Artifact(_)
+        | Input::Disclose(_)
         | Input::Issue { .. }
         | Input::Unreadable { .. }
         | Input::Unseen { .. }
@@ -189,20 +190,11 @@ fn decide(
     let mut deciding = Deciding { view, at, batch, effects: Vec::new() };
     let reply = match input {
         Input::Payload(submission) => match intake::payload(view, submission, at, reads) {
-            Ok(()) => decide_payload(&mut deciding, &submission.content, submission.auth.record(), None)?,
+            Ok(()) => decide_payload(&mut deciding, &submission.content, submission.auth.record())?,
             Err(denials) => refuse_payload(&mut deciding, submission, denials)?,
         },
-        Input::Issue { work, disclosure } => {
-            deciding.batch.artifact(disclosure.clone(), Vec::new())?;
-            let with_receipt = deciding.so_far()?;
-            match intake::payload(&with_receipt, work, at, reads) {
-                Ok(()) => decide_payload(&mut deciding, &work.content, work.auth.record(), Some(disclosure))?,
-                Err(denials) => {
-                    deciding.batch = Batch::new(view, reads, &at.now, lane(input, view));
-                    refuse_payload(&mut deciding, work, denials)?
-                }
-            }
-        }
+        Input::Issue { work, disclosure } => issue(&mut deciding, work, disclosure, reads)?,
+        Input::Disclose(submission) => disclose::answer(&mut deciding, submission)?,
         Input::Artifact(submission) => bench::decide_artifact(&mut deciding, submission, reads)?,
         Input::Unreadable { subject, denial } => intake::unreadable(&mut deciding, subject, denial, unreadable)?,
         Input::Unseen { target, method, obligation_id, reason } => {
@@ -228,6 +220,35 @@ fn decide(
     Ok((Step { append: decided.append, entries: decided.entries, effects, reply }, folded))
 }
 
+/// Issues a unit of work with the receipt of its packet. Where it is refused nothing has gone out, so no receipt is left.
+fn issue<'a>(
+    deciding: &mut Deciding<'a>,
+    submission: &crate::input::Submission<Payload>,
+    receipt: &DisclosureReceipt,
+    reads: &'a dyn Reads,
+) -> Result<Reply, Fault> {
+    let payload = &submission.content;
+    let Body::Work(work) = payload.body() else {
+        let fault = Fault::schema("a packet is the packet of work");
+        return refuse_payload(deciding, submission, vec![fault.into()]);
+    };
+    deciding.batch.artifact(receipt.clone(), Vec::new())?;
+    let with_receipt = deciding.so_far()?;
+    let admitted = intake::payload(&with_receipt, submission, deciding.at, reads);
+    let denials = match &admitted {
+        Ok(()) => work::objections(deciding.view, &deciding.batch, payload, work, receipt)?,
+        Err(denials) => denials.clone(),
+    };
+    if denials.is_empty() || deciding.batch.taken().is_some() {
+        return work::issue(deciding, work, payload, submission.auth.record());
+    }
+    deciding.batch = Batch::new(deciding.view, reads, &deciding.at.now, Lane::Ordinary);
+    match admitted {
+        Ok(()) => deciding.refuse((&work.work_id).into(), Some(payload.content_digest()), denials),
+        Err(_) => refuse_payload(deciding, submission, denials),
+    }
+}
+
 /// An id or key that the decided records would take stands for other content: the input is refused as a whole (DEC-107).
 fn refuse_taken<'a>(
     deciding: &mut Deciding<'a>,
@@ -239,6 +260,7 @@ fn refuse_taken<'a>(
         Input::Payload(submission) | Input::Issue { work: submission, .. } => {
             (Id::from(submission.content.id()), Some(submission.content.content_digest()))
         }
+        Input::Disclose(submission) => (Id::new(submission.content.request_id.as_str()), None),
         Input::Artifact(submission) => (Id::new(submission.content.id().as_str()), None),
         Input::Open { episode_id, .. } | Input::End { episode_id, .. } => (Id::from(episode_id), None),
         Input::Dispatch { payload_id, .. } => (Id::from(payload_id), None),
@@ -276,11 +298,10 @@ fn decide_payload(
     deciding: &mut Deciding<'_>,
     payload: &Arc<Payload>,
     auth: &closer_contracts::auth::AuthRecord,
-    disclosure: Option<&DisclosureReceipt>,
 ) -> Result<Reply, Fault> {
     match payload.body() {
         Body::Event(event) => crate::event::intake(deciding, event, payload, auth),
-        Body::Work(body) => work::issue(deciding, body, payload, auth, disclosure),
+        Body::Work(body) => work::bare(deciding, body, payload),
         Body::Result(body) => work::answer(deciding, body, payload, auth),
         Body::Action(body) => crate::action::propose(deciding, body, payload, auth),
         Body::Evidence(body) => readback::intake(deciding, body, payload, auth),

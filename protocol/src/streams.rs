@@ -7,8 +7,8 @@ use closer_contracts::action::Action;
 use closer_contracts::canonical::hash_parts;
 use closer_contracts::digest::Digest;
 use closer_contracts::id::{
-    ActionId, AttemptId, EpisodeId, EventId, EvidenceId, Key, ObligationId, OperationId, PayloadId, PropositionId,
-    SourceId,
+    ActionId, ActorId, AttemptId, EpisodeId, EventId, EvidenceId, IncidentId, Key, ObligationId, OperationId,
+    PayloadId, PropositionId, SourceId,
 };
 use closer_contracts::item::{AffectedScope, ItemKind};
 use closer_contracts::record::{ClaimKey, StreamId};
@@ -96,6 +96,18 @@ pub fn ledger() -> StreamId {
 #[must_use]
 pub fn bench() -> StreamId {
     StreamId::new("bench")
+}
+
+/// Audit: what was released to a recipient at its request.
+#[must_use]
+pub fn disclosures(recipient: &ActorId) -> StreamId {
+    StreamId::new(format!("disclosures:{recipient}"))
+}
+
+/// Audit: an over-disclosure and what is done about it.
+#[must_use]
+pub fn incident(id: &IncidentId) -> StreamId {
+    StreamId::new(format!("incident:{id}"))
 }
 
 /// Restrictions and constraints that can bind the whole space.

@@ -7,13 +7,14 @@ use crate::entry::{
     ActivationEntry, ArtifactBody, AttemptStatus, Cause, Entry, EpisodeEnd, Intent, LedgerEntry, Notice, NoticeKind,
     Outcome, OwnershipEntry, ReadSet, payload_ref,
 };
+use crate::incident::Case;
 use crate::ledger::Ledger;
 use crate::streams;
 use crate::trace::Chain;
 use closer_contracts::Payload;
 use closer_contracts::action::Action;
 use closer_contracts::adjudication::{Adjudication, Phase};
-use closer_contracts::audit::{CommitReceipt, Declaration, UserDecision};
+use closer_contracts::audit::{CommitReceipt, Confession, Declaration, DisclosureReceipt, UserDecision};
 use closer_contracts::auth::AuthRecord;
 use closer_contracts::briefcase::{Briefcase, PacketStatus};
 use closer_contracts::delta::{AdmissionPath, Change, Delta};
@@ -23,8 +24,9 @@ use closer_contracts::event::{Event, MatchReceipt};
 use closer_contracts::evidence::Evidence;
 use closer_contracts::handoff::AcceptanceReceipt;
 use closer_contracts::id::{
-    ActionId, ActorId, AdjudicationId, AttemptId, DecisionId, DeclarationId, DeltaId, EpisodeId, EventId, EvidenceId,
-    GrantId, HandoffId, Id, Key, ObligationId, ObservationStreamId, PayloadId, ReentryId, WorkId,
+    ActionId, ActorId, AdjudicationId, AttemptId, ConfessionId, DecisionId, DeclarationId, DeltaId, EpisodeId, EventId,
+    EvidenceId, GrantId, HandoffId, Id, IncidentId, Key, ObligationId, ObservationStreamId, PayloadId, ReentryId,
+    WorkId,
 };
 use closer_contracts::record::StreamId;
 use closer_contracts::refs::ArtifactRef;
@@ -214,10 +216,12 @@ pub struct View {
     pub declarations: OrdMap<DeclarationId, (ArtifactRef, Arc<Declaration>)>,
     /// Standing disclosure receipts by id.
     pub disclosures: OrdMap<Key, DisclosureRef>,
-    /// Whom each disclosure receipt releases to.
-    pub recipients: OrdMap<Key, ActorId>,
-    /// What the receiver of each may use it for.
-    pub permitted_uses: OrdMap<Key, Vec<Key>>,
+    /// The receipts themselves: what was released to whom and for what.
+    pub released: OrdMap<Key, Arc<DisclosureReceipt>>,
+    /// Over-disclosures and what is done about them.
+    pub incidents: OrdMap<IncidentId, Arc<Case>>,
+    /// Confessions by id.
+    pub confessions: OrdMap<ConfessionId, (ArtifactRef, Arc<Confession>)>,
     /// Ownership by obligation; absent before the first transfer, which is epoch 0 of the responsible owner.
     pub ownership: OrdMap<ObligationId, Ownership>,
     /// The budget ledger.
@@ -282,8 +286,9 @@ impl Default for View {
             decisions: OrdMap::new(),
             declarations: OrdMap::new(),
             disclosures: OrdMap::new(),
-            recipients: OrdMap::new(),
-            permitted_uses: OrdMap::new(),
+            released: OrdMap::new(),
+            incidents: OrdMap::new(),
+            confessions: OrdMap::new(),
             ownership: OrdMap::new(),
             ledger: Ledger::default(),
             notices: OrdMap::new(),
@@ -334,7 +339,7 @@ impl View {
             }
             Entry::Payload(payload) => self.fold_payload(payload, admitted_at),
             Entry::Auth(auth) => self.fold_auth(auth),
-            Entry::Artifact(artifact) => self.fold_artifact(artifact)?,
+            Entry::Artifact(artifact) => self.fold_artifact(artifact, admitted_at)?,
             Entry::Commit(commit) => self.fold_commit(commit)?,
             Entry::Intent(intent) => self.fold_intent(intent)?,
             Entry::Outcome(outcome) => self.fold_outcome(outcome, admitted_at)?,
@@ -360,8 +365,8 @@ impl View {
             }
             Body::Work(body) => {
                 let disclosure = Key::new(payload.envelope().disclosure.id.as_str());
-                if let Some(recipient) = self.recipients.get(&disclosure) {
-                    self.issued_to.insert(body.work_id.clone(), recipient.clone());
+                if let Some(receipt) = self.released.get(&disclosure) {
+                    self.issued_to.insert(body.work_id.clone(), receipt.recipient.clone());
                 }
                 self.works.insert(body.work_id.clone(), Self::on_record(payload, body, admitted_at));
             }
@@ -445,7 +450,7 @@ impl View {
 
     fn fold_auth(&mut self, _auth: &AuthRecord) {}
 
-    fn fold_artifact(&mut self, artifact: &Arc<ArtifactBody>) -> Result<(), Divergence> {
+    fn fold_artifact(&mut self, artifact: &Arc<ArtifactBody>, admitted_at: &Timestamp) -> Result<(), Divergence> {
         let digest = artifact.digest().map_err(|fault| Divergence { reason: fault.to_string() })?;
         let reference = ArtifactRef { id: artifact.id(), digest };
         match &**artifact {
@@ -453,8 +458,7 @@ impl View {
             ArtifactBody::DisclosureReceipt(receipt) => {
                 let disclosure = DisclosureRef { id: receipt.disclosure_id.clone(), digest };
                 self.disclosures.insert(Key::new(receipt.disclosure_id.as_str()), disclosure);
-                self.recipients.insert(Key::new(receipt.disclosure_id.as_str()), receipt.recipient.clone());
-                self.permitted_uses.insert(Key::new(receipt.disclosure_id.as_str()), receipt.permitted_use.clone());
+                self.released.insert(Key::new(receipt.disclosure_id.as_str()), Arc::new((**receipt).clone()));
             }
             ArtifactBody::Declaration(declaration) => {
                 let entry = (reference, Arc::new((**declaration).clone()));
@@ -492,7 +496,20 @@ impl View {
                 let entry = (reference, Arc::new((**receipt).clone()));
                 self.acceptances.insert(receipt.handoff_ref.clone(), entry);
             }
-            ArtifactBody::RestrictionStatement(_) | ArtifactBody::Confession(_) | ArtifactBody::Incident(_) => {}
+            ArtifactBody::Incident(opened) => {
+                let case = Case::open(Arc::new((**opened).clone()), reference);
+                self.incidents.insert(opened.incident_id.clone(), Arc::new(case));
+            }
+            ArtifactBody::IncidentStep(taken) => {
+                if let Some(case) = self.incidents.get_mut(&taken.incident_id) {
+                    Arc::make_mut(case).fold(admitted_at, &taken.content);
+                }
+            }
+            ArtifactBody::Confession(confession) => {
+                let entry = (reference, Arc::new((**confession).clone()));
+                self.confessions.insert(confession.confession_id.clone(), entry);
+            }
+            ArtifactBody::RestrictionStatement(_) => {}
         }
         Ok(())
     }

@@ -1,5 +1,8 @@
 //! Bounded work: a packet to one participant, and the answer that comes back. Spec: §4.1, §4.3, C5, C6.
 
+use crate::batch::Batch;
+use crate::disclose::{self, Asked, Candidates, Projection, work_purpose};
+use crate::incident;
 use crate::input::Reply;
 use crate::ledger::{self, Ledger};
 use crate::sequence::{Deciding, record_payload};
@@ -9,18 +12,13 @@ use crate::view::{Episode, View};
 use closer_contracts::audit::DisclosureReceipt;
 use closer_contracts::auth::AuthRecord;
 use closer_contracts::branch;
-use closer_contracts::canonical::{self, Canonical};
+use closer_contracts::canonical::Canonical;
 use closer_contracts::contract::Check;
-use closer_contracts::envelope::DisclosureRef;
-use closer_contracts::id::{
-    ActorId, ArtifactId, CategoryId, CoalitionId, DisclosureId, EvidenceId, Id, Key, OperationId, PayloadId, PurposeId,
-    WorkId,
-};
-use closer_contracts::item::Item;
-use closer_contracts::refs::{Amounts, ArtifactRef, Plain, ProducerRole, VersionedRef};
+use closer_contracts::id::{ActorId, CoalitionId, Id, Key, OperationId, PayloadId, WorkId};
+use closer_contracts::refs::{Amounts, ProducerRole, VersionedRef};
 use closer_contracts::refusal::{CheckKind, Denial, RefusalCode as Code};
 use closer_contracts::time::Timestamp;
-use closer_contracts::work::{ContextItem, Question, StopCondition, Work, WorkResult};
+use closer_contracts::work::{Question, StopCondition, Work, WorkResult};
 use closer_contracts::{Fault, Payload};
 use closer_monitor::Reservation;
 use std::sync::Arc;
@@ -42,9 +40,6 @@ pub fn vocabulary() -> VersionedRef {
 pub fn packet_use() -> Key {
     Key::from("answer this work")
 }
-
-/// What may be released for work: the categories that a packet's items belong to (DEC-79).
-const CATEGORIES: [&str; 5] = ["obligation", "claim", "constraint", "grant", "evidence"];
 
 /// A drafted packet: the work and the receipt of what it releases.
 #[derive(Debug, Clone)]
@@ -71,22 +66,12 @@ pub fn draft(
         Fault::new(Code::UnresolvedRef, "the episode's obligation is not accepted").within(&episode.obligation_id)
     })?;
     let seed = format!("{}.{}", episode.episode_id, episode.work.len() + 1);
-    let released = released(view, recipient);
-    let (items, withheld) = context(view, episode, &released)?;
-    let disclosure = DisclosureReceipt {
-        disclosure_id: DisclosureId::new(crate::derived_id("disclosure", &seed)),
-        purpose: PurposeId::from("work"),
-        recipient: recipient.clone(),
-        policy_basis: view.state.reference(),
-        materialized_item_refs: items.iter().map(|item| item.reference.clone()).collect(),
-        withheld_categories: withheld,
-        coverage_receipt_ref: ArtifactId::new(crate::derived_id("coverage", &seed)),
-        missing_required_context: Vec::new(),
-        permitted_use: vec![packet_use()],
-        issued_at: now.clone(),
-    };
-    let disclosure_ref =
-        DisclosureRef { id: disclosure.disclosure_id.clone(), digest: canonical::digest_of(&disclosure)? };
+    let asked =
+        Asked { recipient, purpose: &work_purpose(), required: disclose::required(view, obligation, role), all: false };
+    let candidates = Candidates::for_work(view, episode, obligation)?;
+    let projection = Projection::of(view, &asked, &candidates);
+    let (items, disclosure) = projection.release(view, &asked, &seed, vec![packet_use()], now)?;
+    let disclosure_ref = disclose::reference(&disclosure)?;
     let left_ms = u64::try_from(episode.stops_at.unix_ms().saturating_sub(now.unix_ms())).unwrap_or(0).max(1);
     let work = Work {
         work_id: WorkId::new(crate::derived_id("work", &seed)),
@@ -133,97 +118,6 @@ fn cause_payloads(view: &View, episode: &Episode) -> Vec<PayloadId> {
     events.filter_map(|event_id| view.events.get(event_id)).map(|event| event.payload.id().clone()).collect()
 }
 
-fn released(view: &View, recipient: &ActorId) -> Vec<CategoryId> {
-    let Some(profile) = view.state.profile() else {
-        return Vec::new();
-    };
-    let rules = profile.disclosure_rules.iter();
-    rules
-        .filter(|rule| rule.recipient == *recipient && rule.purpose.as_str() == "work")
-        .flat_map(|rule| rule.categories.iter().cloned())
-        .collect()
-}
-
-/// The items of a packet, and the categories that policy holds back. Default deny: what no rule releases is withheld.
-fn context(
-    view: &View,
-    episode: &Episode,
-    released: &[CategoryId],
-) -> Result<(Vec<ContextItem>, Vec<CategoryId>), Fault> {
-    let mut items = Vec::new();
-    let mut withheld = Vec::new();
-    for category in CATEGORIES {
-        let candidates = candidates(view, episode, category)?;
-        let category = CategoryId::from(category);
-        match branch!("work.category_released", released.contains(&category)) {
-            true => items.extend(candidates),
-            false if candidates.is_empty() => {}
-            false => withheld.push(category),
-        }
-    }
-    Ok((items, withheld))
-}
-
-fn candidates(view: &View, episode: &Episode, category: &str) -> Result<Vec<ContextItem>, Fault> {
-    let state = &view.state;
-    let Some(obligation) = state.obligation(&episode.obligation_id) else {
-        return Ok(Vec::new());
-    };
-    match category {
-        "obligation" => Ok(vec![item(&obligation.obligation_id, &Item::Obligation(obligation.clone()))?]),
-        "claim" => obligation
-            .gap
-            .propositions
-            .iter()
-            .flat_map(|proposition| state.claims_on(proposition))
-            .map(|claim| item(claim.item.id(), &claim.item))
-            .collect(),
-        "constraint" => state
-            .constraints_in_force()
-            .filter(|constraint| obligation.authority_boundary.contains(&(&constraint.constraint_id).into()))
-            .map(|constraint| item(&constraint.constraint_id, &Item::Constraint(constraint.clone())))
-            .collect(),
-        "grant" => obligation
-            .authority_boundary
-            .iter()
-            .filter_map(|id| state.grant(&closer_contracts::id::GrantId::new(id.as_str())))
-            .map(|grant| item(&grant.grant_id, &Item::Grant(grant.clone())))
-            .collect(),
-        _ => evidence_at_hand(view, episode).into_iter().map(|id| evidence_item(view, &id)).collect(),
-    }
-}
-
-/// The newest evidence of every stream that an event of this episode cites or that its obligation's earlier episodes read.
-fn evidence_at_hand(view: &View, episode: &Episode) -> Vec<EvidenceId> {
-    let events = episode.causes.iter().filter_map(|cause| cause.event_id.as_ref());
-    let cited = events
-        .filter_map(|event_id| view.events.get(event_id))
-        .flat_map(|event| event.body.evidence_refs.iter().map(|cited| EvidenceId::new(cited.id.as_str())));
-    let streams = view.streams_of.get(&episode.obligation_id).into_iter().flatten();
-    let newest = streams.filter_map(|stream| view.observed.get(stream)).map(|(_, id)| id.clone());
-    let mut ids: Vec<EvidenceId> = cited.chain(newest).collect();
-    ids.sort();
-    ids.dedup();
-    ids
-}
-
-fn item(id: impl Into<Id>, content: &Item) -> Result<ContextItem, Fault> {
-    let content = serde_json::to_value(content).map_err(|error| Fault::schema(error.to_string()))?;
-    context_item(id.into(), content)
-}
-
-fn evidence_item(view: &View, id: &EvidenceId) -> Result<ContextItem, Fault> {
-    let evidence = view.evidence.get(id).map(|evidence| serde_json::to_value(&*evidence.body));
-    let content = evidence.transpose().map_err(|error| Fault::schema(error.to_string()))?.unwrap_or_default();
-    context_item(id.into(), content)
-}
-
-fn context_item(id: Id, content: serde_json::Value) -> Result<ContextItem, Fault> {
-    let content = Canonical::of(Plain(content))?;
-    let reference = ArtifactRef { id: ArtifactId::new(id.as_str()), digest: content.digest() };
-    Ok(ContextItem { reference, content: content.into_value() })
-}
-
 /// The worst case of one unit of work: its calls and time, in one slot.
 #[must_use]
 pub fn worst_case(work: &Work) -> Amounts {
@@ -237,48 +131,56 @@ pub fn worst_case(work: &Work) -> Amounts {
     }
 }
 
-/// Issues work: its packet is covered by the receipt that comes with it, and its worst case is reserved in the same append.
+/// Everything that speaks against issuing this work with this packet under this receipt.
+pub(crate) fn objections(
+    view: &View,
+    batch: &Batch<'_>,
+    payload: &Payload,
+    work: &Work,
+    receipt: &DisclosureReceipt,
+) -> Result<Vec<Denial>, Fault> {
+    let mut denials = disclose::objections(view, batch, payload.envelope(), work, receipt)?;
+    denials.extend(suspended(view, payload));
+    let known = work.output_contract_ref == output_contract() && work.proposal_vocabulary_ref == vocabulary();
+    if branch!("work.contract_incompatible", !known) {
+        let reason = "the work asks for an answer under a contract or vocabulary that is not in use";
+        denials.push(
+            Denial::new(Code::ContractIncompatible, CheckKind::Resolution, reason).of(&work.output_contract_ref.id),
+        );
+    }
+    let obligation_id = payload.envelope().obligation_ids.first();
+    let room =
+        obligation_id.map(|id| view.ledger.room(&Ledger::path(id), &worst_case(work), ledger::lane_of(view, id)));
+    denials.extend(room.as_ref().and_then(no_room));
+    Ok(denials)
+}
+
+/// What derives from something that was released wrongly is not used before the incident is reconciled (§4.3).
+pub(crate) fn suspended(view: &View, payload: &Payload) -> Option<Denial> {
+    let incident = incident::suspended(view, payload)?;
+    let reason = "it derives from an over-disclosure that is not reconciled";
+    branch!("work.use_suspended", true)
+        .then(|| Denial::new(Code::Restricted, CheckKind::Authority, reason).of(incident))
+}
+
+/// Work without the receipt of what its packet releases goes nowhere.
+pub(crate) fn bare(deciding: &mut Deciding<'_>, work: &Work, payload: &Payload) -> Result<Reply, Fault> {
+    let reason = "work comes with the receipt of what it releases";
+    let denial = Denial::new(Code::CoverageMissing, CheckKind::Resolution, reason);
+    deciding.refuse((&work.work_id).into(), Some(payload.content_digest()), vec![denial])
+}
+
+/// Records work to which nothing objects; its worst case is reserved in the same append.
 pub(crate) fn issue(
     deciding: &mut Deciding<'_>,
     work: &Work,
     payload: &Arc<Payload>,
     auth: &AuthRecord,
-    disclosure: Option<&DisclosureReceipt>,
 ) -> Result<Reply, Fault> {
-    let subject: Id = (&work.work_id).into();
-    let digest = Some(payload.content_digest());
-    let Some(disclosure) = disclosure else {
-        let denial = Denial::new(
-            Code::CoverageMissing,
-            CheckKind::Resolution,
-            "work comes with the receipt of what it releases",
-        );
-        return deciding.refuse(subject, digest, vec![denial]);
-    };
-    let items = work.context_items.iter().map(|item| &item.reference);
-    let uncovered = items.clone().find(|item| !disclosure.materialized_item_refs.contains(item));
-    if let Some(item) = uncovered
-        && branch!("work.item_not_covered", true)
-    {
-        let reason = "the packet holds an item that its receipt does not release";
-        let denial = Denial::new(Code::DisclosureDenied, CheckKind::Authority, reason).of(&item.id);
-        return deciding.refuse(subject, digest, vec![denial]);
-    }
-    let Some(obligation_id) = payload.envelope().obligation_ids.first() else {
-        return deciding.refuse(
-            subject,
-            digest,
-            vec![Fault::schema("work names its obligation").within("obligation_ids").into()],
-        );
-    };
-    let amounts = worst_case(work);
-    let lane = ledger::lane_of(deciding.view, obligation_id);
-    let room = deciding.view.ledger.room(&Ledger::path(obligation_id), &amounts, lane);
-    if let Some(denial) = no_room(&room) {
-        return deciding.refuse(subject, digest, vec![denial]);
-    }
     let reference = record_payload(deciding, payload, auth, Vec::new(), Vec::new())?;
-    ledger::reserve(deciding, Key::new(work.work_id.as_str()), obligation_id, amounts)?;
+    if let Some(obligation_id) = payload.envelope().obligation_ids.first() {
+        ledger::reserve(deciding, Key::new(work.work_id.as_str()), obligation_id, worst_case(work))?;
+    }
     Ok(Reply::Recorded(vec![reference]))
 }
 
@@ -342,7 +244,7 @@ pub(crate) fn answer(
     payload: &Arc<Payload>,
     auth: &AuthRecord,
 ) -> Result<Reply, Fault> {
-    let denials = objections(deciding, result, payload);
+    let denials = unfounded(deciding, result, payload);
     if !denials.is_empty() {
         return deciding.refuse(payload.id().into(), Some(payload.content_digest()), denials);
     }
@@ -357,7 +259,7 @@ pub(crate) fn answer(
     Ok(Reply::Recorded(vec![reference]))
 }
 
-fn objections(deciding: &Deciding<'_>, result: &WorkResult, payload: &Payload) -> Vec<Denial> {
+fn unfounded(deciding: &Deciding<'_>, result: &WorkResult, payload: &Payload) -> Vec<Denial> {
     let view = deciding.view;
     let producer = &payload.envelope().producer.actor_id;
     let mut denials = Vec::new();
@@ -366,6 +268,18 @@ fn objections(deciding: &Deciding<'_>, result: &WorkResult, payload: &Payload) -
         let reason = "no such work was issued to this participant";
         denials.push(Denial::new(Code::UnresolvedRef, CheckKind::Resolution, reason).of(&result.work_id));
     }
+    let cited = &payload.envelope().disclosure;
+    let worked_from = view.works.get(&result.work_id).map(|work| &work.payload.envelope().disclosure);
+    if branch!("work.other_packet_cited", worked_from.is_some_and(|packet| packet != cited)) {
+        let reason = "the answer does not cite the receipt of the packet that it worked from";
+        denials.push(Denial::new(Code::UnresolvedRef, CheckKind::Resolution, reason).of(&cited.id));
+    }
+    let holder = view.released.get(&Key::new(cited.id.as_str())).filter(|receipt| receipt.purpose == work_purpose());
+    if branch!("work.packet_passed_on", holder.is_some_and(|receipt| receipt.recipient != *producer)) {
+        let reason = "the packet was released to somebody else, who had no right to pass it on";
+        denials.push(Denial::new(Code::RedistributionDenied, CheckKind::Authority, reason).of(&cited.id));
+    }
+    denials.extend(suspended(view, payload));
     let answered = view.answered.contains_key(&result.work_id);
     if branch!("work.answered_before", answered) {
         denials.push(

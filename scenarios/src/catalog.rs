@@ -6,6 +6,7 @@
 
 mod expect;
 mod given;
+mod incident;
 mod step;
 mod transcript;
 mod words;

@@ -203,9 +203,19 @@ pub fn obligation(id: &str, entity: &str) -> (Obligation, Vec<Reentry>) {
     (obligation, vec![reentry])
 }
 
+/// A rule that releases these categories to a recipient for a purpose.
+#[must_use]
+pub fn releases(purpose: &str, recipient: &str, categories: &[&str]) -> DisclosureRule {
+    DisclosureRule {
+        purpose: purpose.into(),
+        recipient: recipient.into(),
+        categories: categories.iter().map(|&category| category.into()).collect(),
+        permitted_use: vec!["answer this work".into()],
+    }
+}
+
 impl Default for Deployment {
     fn default() -> Self {
-        let services = ["obligation", "claim", "constraint", "grant", "evidence"];
         let profile = Profile {
             profile_id: "profile-1".into(),
             version: 1,
@@ -215,12 +225,10 @@ impl Default for Deployment {
             mechanisms: vec![Mechanism::Session],
             signing_policy: Default::default(),
             restrictive_events: Vec::new(),
-            disclosure_rules: vec![DisclosureRule {
-                purpose: "work".into(),
-                recipient: "worker".into(),
-                categories: services.iter().map(|&category| category.into()).collect(),
-                permitted_use: vec!["answer this work".into()],
-            }],
+            disclosure_rules: vec![
+                releases("work", "worker", &["obligation", "claim", "constraint", "grant", "evidence"]),
+                releases("plan.change", "provider", &["input"]),
+            ],
             restrictive_authority: "user".into(),
             deadline_policy: "policy.deadline".into(),
             budget: Amounts::default(),

@@ -1,5 +1,6 @@
 //! What can be typed.
 
+use super::incident::Incident;
 use crate::request::{EventDraft, Request, RestrictDraft};
 use clap::{Args, Parser, Subcommand};
 use closer_contracts::id::{ActorId, Text};
@@ -81,6 +82,25 @@ Examples:
     /// Receipts of commits.
     #[command(subcommand)]
     Receipt(Receipt),
+    /// Releases a part of the record to a recipient for a purpose, as far as the profile's rules allow.
+    #[command(after_help = "\
+Examples:
+  closer export --for auditor --purpose audit                 tells what would leave, under a receipt on record
+  closer --json export --for auditor --purpose audit > a.json  the packet itself")]
+    Export {
+        /// The recipient.
+        #[arg(long = "for", value_name = "RECIPIENT")]
+        recipient: String,
+        /// The purpose; without one nothing is released.
+        #[arg(long, value_name = "PURPOSE")]
+        purpose: Option<String>,
+        /// Exactly this item; may be repeated. Everything that the purpose releases without it.
+        #[arg(long = "item", value_name = "ID")]
+        items: Vec<String>,
+    },
+    /// Incidents: something was released that should not have been.
+    #[command(subcommand)]
+    Incident(Incident),
     /// Walks everything on disk and checks it against its digests.
     Verify,
     /// Throws the derived state away and builds it again from the log.
@@ -353,6 +373,12 @@ impl Verb {
             Self::Event(event) => event.request()?,
             Self::Restrict(restrict) => Request::Restrict(restrict.draft()),
             Self::Receipt(Receipt::Show { receipt }) => Request::ReceiptShow { receipt },
+            Self::Export { recipient, purpose, items } => Request::Export {
+                recipient: recipient.into(),
+                purpose: purpose.map(Into::into),
+                items: items.into_iter().map(Into::into).collect(),
+            },
+            Self::Incident(incident) => incident.request(),
             Self::Verify => Request::Verify,
             Self::Rebuild => Request::Rebuild,
             Self::Backup { destination } => {

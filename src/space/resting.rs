@@ -10,6 +10,7 @@ use closer_contracts::fault::Fault;
 use closer_contracts::id::{ActorId, Key, KeyId, SessionId};
 use closer_contracts::record::{Epoch, FencedAppend};
 use closer_contracts::refs::ActorRef;
+use closer_protocol::disclose::Request;
 use closer_protocol::entry::ArtifactBody;
 use closer_protocol::port::{Clock, Ids, Pending};
 use closer_protocol::sequence::Sequence;
@@ -137,6 +138,11 @@ impl Space for Resting {
     fn artifact(&self, artifact: ArtifactBody, producer: ActorRef) -> Result<Submission<ArtifactBody>, Fault> {
         let auth = self.authenticate(&artifact.subject(&producer)?, None)?;
         Ok(Submission { content: Arc::new(artifact), producer, auth })
+    }
+
+    fn request(&self, request: Request, producer: ActorRef) -> Result<Submission<Request>, Fault> {
+        let auth = self.authenticate(&request.subject(&producer)?, None)?;
+        Ok(Submission { content: Arc::new(request), producer, auth })
     }
 
     fn submit(&self, input: Input) -> Pending<'_, Result<Reply, Error>> {

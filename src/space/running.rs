@@ -10,6 +10,7 @@ use closer_contracts::fault::Fault;
 use closer_contracts::id::{ActorId, Key, KeyId};
 use closer_contracts::refs::ActorRef;
 use closer_contracts::refusal::RefusalCode;
+use closer_protocol::disclose::Request;
 use closer_protocol::entry::ArtifactBody;
 use closer_protocol::port::{Ids, Pending};
 use closer_protocol::{Input, Moment, Reply, Submission, View};
@@ -87,6 +88,11 @@ impl Space for Running {
     fn artifact(&self, artifact: ArtifactBody, producer: ActorRef) -> Result<Submission<ArtifactBody>, Fault> {
         let session = self.session(&producer.actor_id)?;
         self.handle.authenticate_artifact(artifact, producer, Credential::Session(&session))
+    }
+
+    fn request(&self, request: Request, producer: ActorRef) -> Result<Submission<Request>, Fault> {
+        let session = self.session(&producer.actor_id)?;
+        self.handle.authenticate_request(request, producer, Credential::Session(&session))
     }
 
     fn submit(&self, input: Input) -> Pending<'_, Result<Reply, Error>> {

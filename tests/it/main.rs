@@ -10,6 +10,8 @@ mod crash;
 #[cfg(test)]
 mod deployment;
 #[cfg(test)]
+mod disclosure;
+#[cfg(test)]
 mod examples;
 #[cfg(test)]
 mod looks;

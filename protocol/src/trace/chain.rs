@@ -144,6 +144,7 @@ impl Chain {
             | ArtifactBody::AcceptanceReceipt(_)
             | ArtifactBody::Confession(_)
             | ArtifactBody::Incident(_)
+            | ArtifactBody::IncidentStep(_)
             | ArtifactBody::ReadSet(_) => false,
         };
         let Some(digest) = is_cited.then(|| artifact.digest().ok()).flatten() else {
@@ -199,6 +200,18 @@ impl Chain {
     /// The body of the payload on record under this id.
     pub(crate) fn body(&self, id: &PayloadId) -> Option<&Body> {
         self.payloads.get(id).map(|located| located.content.body())
+    }
+
+    /// The payload on record under this id.
+    pub(crate) fn on_record(&self, id: &PayloadId) -> Option<&Payload> {
+        self.payloads.get(id).map(|located| &*located.content)
+    }
+
+    /// Every payload, in the order of the log: what a payload follows from comes before it.
+    pub(crate) fn in_order(&self) -> Vec<&Payload> {
+        let mut payloads: Vec<_> = self.payloads.values().collect();
+        payloads.sort_by_key(|located| located.position);
+        payloads.into_iter().map(|located| &*located.content).collect()
     }
 
     /// Whether a payload or receipt is on record under this id, with this digest.
@@ -276,6 +289,7 @@ impl Chain {
             | ArtifactBody::AcceptanceReceipt(_)
             | ArtifactBody::Confession(_)
             | ArtifactBody::Incident(_)
+            | ArtifactBody::IncidentStep(_)
             | ArtifactBody::ReadSet(_) => None,
         }
     }

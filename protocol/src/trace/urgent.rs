@@ -68,6 +68,7 @@ fn restriction(chain: &Chain, from: &From, details: &UrgentDetails, before: u64,
         | ArtifactBody::AcceptanceReceipt(_)
         | ArtifactBody::Confession(_)
         | ArtifactBody::Incident(_)
+        | ArtifactBody::IncidentStep(_)
         | ArtifactBody::ReadSet(_) => false,
     });
     commit.follow(Stage::Restriction, subject, statement)?;

@@ -14,6 +14,7 @@ use closer_contracts::id::ObligationId;
 use closer_contracts::item::ItemKind;
 use closer_contracts::obligation::ObligationStatus;
 use closer_protocol::entry::{AttemptStatus, Entry, NoticeKind};
+use closer_protocol::incident::IncidentState;
 use closer_protocol::trace::{Stage, check_judgment, check_ordinary, check_urgent};
 
 /// What a demand came to: nothing, or what there is instead.
@@ -47,6 +48,7 @@ type Demand = fn(&Space, &mut Words<'_>) -> Found;
 /// effects N                  target plan=P            works N                   events N
 /// grants N                   restrictions N           matched OUTCOME           packet STATUS
 /// decision KIND              outcomes STATUS...       notices KIND N            refused CODE [of=TEXT]
+/// incident STATE
 /// nothing refused            replay agrees            trace ordinary|urgent|judgment holds [with=STAGE]
 /// ```
 const VOCABULARY: &[Meaning<Demand>] = &[
@@ -65,6 +67,7 @@ const VOCABULARY: &[Meaning<Demand>] = &[
     ("decision", decision),
     ("outcomes", outcomes),
     ("notices", notices),
+    ("incident", incident),
     ("refused", refused),
     ("nothing", nothing),
     ("replay", replay),
@@ -124,6 +127,14 @@ fn notices(space: &Space, words: &mut Words<'_>) -> Found {
     let word = words.next()?;
     let kind = words.one_of(word, NoticeKind::ALL, NoticeKind::as_str)?;
     equal(words.number()?, space.view().notices.values().filter(|notice| notice.kind == kind).count())
+}
+
+/// `incident contained`: where the incident stands.
+fn incident(space: &Space, words: &mut Words<'_>) -> Found {
+    let word = words.next()?;
+    let state = words.one_of(word, IncidentState::ALL, IncidentState::as_str)?;
+    let states: Vec<IncidentState> = space.view().incidents.values().map(|case| case.state).collect();
+    holds(states.contains(&state), states)
 }
 
 /// `nothing refused`: no refusal is on record.

@@ -2,6 +2,7 @@
 
 use super::Failed;
 use super::given::Cast;
+use super::incident;
 use super::words::{Meaning, Unreadable, Words};
 use crate::founding::plan_target;
 use crate::space::Broken;
@@ -32,6 +33,8 @@ type Happens = fn(&mut Cast, &mut Words<'_>) -> Result<Done, Unreadable>;
 /// ownership.transferred O [to=A]
 /// restriction.issued grant G|space|operation OP|target [account=A] [operation=OP]|obligation O [by=I]
 /// reconciliation.issued DISPOSITION     restriction.lifted              decision.given KIND
+/// incident.reported ITEM [to=A]         incident.notified
+/// incident.answered ANSWER [by=A]       incident.reconciled
 /// delta.proposed D [obligation=O] owner=A|status=active|status=withdrawn
 /// delta.endorsed D                      delta.committed D
 /// ```
@@ -71,6 +74,10 @@ const VOCABULARY: &[Meaning<Happens>] = &[
         let word = words.next()?;
         Ok(decide(cast, words.one_of(word, DecisionType::ALL, DecisionType::as_str)?))
     }),
+    ("incident.reported", incident::report),
+    ("incident.notified", |cast, _| Ok(incident::notify(cast))),
+    ("incident.answered", incident::answer),
+    ("incident.reconciled", |cast, _| Ok(incident::reconcile(cast))),
     ("delta.proposed", propose_named),
     ("delta.endorsed", |cast, words| Ok(endorse(cast, words.next()?))),
     ("delta.committed", |cast, words| Ok(commit(cast, words.next()?))),

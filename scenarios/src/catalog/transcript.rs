@@ -92,7 +92,8 @@ fn of_artifact(artifact: &ArtifactBody) -> Option<Line> {
         ArtifactBody::Declaration(declaration) => line("declaration", &declaration.declaration_id, "recorded"),
         ArtifactBody::AcceptanceReceipt(receipt) => line("handoff", &receipt.handoff_ref, "accepted"),
         ArtifactBody::Confession(confession) => line("confession", &confession.confession_id, confession.status),
-        ArtifactBody::Incident(incident) => line("incident", &incident.incident_id, "recorded"),
+        ArtifactBody::Incident(incident) => line("incident", &incident.incident_id, "open"),
+        ArtifactBody::IncidentStep(taken) => line("incident", &taken.incident_id, taken.content.word()),
         ArtifactBody::DisclosureReceipt(receipt) => line("disclosure", &receipt.disclosure_id, "released"),
         ArtifactBody::ReadSet(_) => return None,
     })

@@ -15,9 +15,12 @@ use closer_contracts::refs::{
     TypedRef,
 };
 use closer_contracts::{Digest, Fault, Payload};
-use closer_protocol::input::Reply;
+use closer_protocol::disclose::Request;
+use closer_protocol::incident::IncidentStep;
+use closer_protocol::input::{Input, Reply, Submission};
 use closer_protocol::services::{self, Lineage};
 use closer_protocol::{adjudicate, commit, readback};
+use std::sync::Arc;
 
 impl Space {
     /// The user declares exactly these changes; gives the authority that this is for them.
@@ -158,6 +161,35 @@ impl Space {
     pub fn submit_decision(&mut self, decision: UserDecision) -> Result<Reply, Broken> {
         let producer = ActorRef { actor_id: "user".into(), role: ProducerRole::User };
         self.submit_artifact(decision, producer, SigningScope::UserDecision)
+    }
+
+    /// Somebody asks for a part of the record, for a recipient and a purpose.
+    ///
+    /// # Errors
+    /// See [`Broken`].
+    pub fn ask(
+        &mut self,
+        who: ActorRef,
+        recipient: &str,
+        purpose: Option<&str>,
+        items: &[&str],
+    ) -> Result<Reply, Broken> {
+        let request = Request {
+            request_id: ArtifactId::new(self.fresh("request")),
+            recipient: recipient.into(),
+            purpose: purpose.map(Into::into),
+            items: items.iter().map(|&item| item.into()).collect(),
+        };
+        let auth = self.authenticate(&request.subject(&who)?)?;
+        self.submit(Input::Disclose(Submission { content: Arc::new(request), producer: who, auth }))
+    }
+
+    /// Somebody takes a step of an incident.
+    ///
+    /// # Errors
+    /// See [`Broken`].
+    pub fn step(&mut self, who: ActorRef, step: IncidentStep) -> Result<Reply, Broken> {
+        self.submit_artifact(step, who, SigningScope::DisclosureIncident)
     }
 
     /// The observer looks at a target and records what it shows, for an obligation where one is named.

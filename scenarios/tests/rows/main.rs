@@ -13,7 +13,11 @@ mod commits;
 #[cfg(test)]
 mod confessions;
 #[cfg(test)]
+mod disclosure;
+#[cfg(test)]
 mod events;
+#[cfg(test)]
+mod incidents;
 #[cfg(test)]
 mod intake;
 #[cfg(test)]
@@ -24,6 +28,8 @@ mod people;
 mod races;
 #[cfg(test)]
 mod readbacks;
+#[cfg(test)]
+mod requests;
 #[cfg(test)]
 mod support;
 #[cfg(test)]

@@ -6,21 +6,21 @@ use closer_contracts::canonical::Canonical;
 use closer_contracts::delta::Change;
 use closer_contracts::envelope::Body;
 use closer_contracts::id::EvidenceId;
-use closer_contracts::item::{IdentityKind, Item};
+use closer_contracts::item::{EffectClass, IdentityKind, Item, RepeatSafety};
 use closer_contracts::obligation::ObligationStatus;
 use closer_contracts::refs::{Amounts, ArtifactRef, Plain, ProducerRole};
 use closer_contracts::shows;
 use closer_contracts::work::{ContextItem, ProposedClaim, Proposition, Relation, WorkResult};
-use closer_protocol::entry::{ArtifactBody, Entry, EpisodeEnd};
+use closer_protocol::entry::{Entry, EpisodeEnd};
 use closer_protocol::episode::Next;
 use closer_protocol::input::Input;
-use closer_scenarios::founding::{identity, plan_target};
+use closer_scenarios::founding::{self, identity, plan_target};
 use closer_scenarios::space::Answer;
 use closer_scenarios::{Deployment, Space, worker};
 
 #[test]
 fn a_packet_releases_a_receipt_only_where_its_own_receipt_says_so() {
-    shows!("CP-C1-06"; by "work.item_not_covered");
+    shows!("CP-C1-06"; by "disclose.item_not_covered");
     let mut space = space(worker::proposes("basic"));
     let episode_id = begun(&mut space);
     let Next::Work { participant, role } = space.next(&episode_id).unwrap() else { panic!("work comes first") };
@@ -151,29 +151,6 @@ fn work_is_answered_once_and_by_whom_it_was_issued_to() {
     let again = changed(&answered, |envelope| envelope.payload_id = "pl.again".into());
     refused(&space.submit_payload(again).unwrap(), Code::Duplicate);
     assert_eq!(space.view().results.len(), 1);
-}
-
-#[test]
-fn what_no_rule_releases_is_withheld_and_said_to_be() {
-    shows!("CP-6-03"; by "work.category_released");
-    let mut space = Space::found(
-        &Deployment::default().with_profile(|profile| profile.disclosure_rules.clear()),
-        worker::proposes("basic"),
-    )
-    .unwrap();
-    let episode_id = begun(&mut space);
-    until(&mut space, &episode_id, |next| matches!(next, Next::Ask { .. }));
-    let work = space.view().works.values().next().expect("the work").body.clone();
-    assert!(work.context_items.is_empty());
-    let withheld = |entry: &Entry| {
-        let Entry::Artifact(artifact) = entry else { return None };
-        let ArtifactBody::DisclosureReceipt(receipt) = &**artifact else {
-            return None;
-        };
-        (receipt.purpose.as_str() == "work").then_some(receipt.withheld_categories.len())
-    };
-    let told = crate::support::since(&space, 0).iter().find_map(withheld);
-    assert!(told.is_some_and(|withheld| withheld > 0));
 }
 
 #[test]
@@ -360,7 +337,7 @@ fn an_answer_comes_from_whom_the_work_was_issued_to() {
 
 #[test]
 fn a_proposal_stays_within_the_registered_vocabulary() {
-    shows!("CP-3.3-01"; by "work.proposal_outside_vocabulary");
+    shows!("CP-3.3-01", "CP-C5-07"; by "work.proposal_outside_vocabulary");
     let invents: Answer = Box::new(|work, _| {
         let mut proposal = worker::proposal("p-o-1", "basic");
         proposal.operation = "plan.invent".into();
@@ -395,4 +372,54 @@ fn an_observation_comes_from_its_source_and_moves_its_stream_forwards() {
         envelope.payload_id = "pl.again".into()
     });
     refused(&space.submit_payload(rewound).unwrap(), Code::KeyConflict);
+}
+
+#[test]
+fn an_example_in_a_packet_authorizes_nothing() {
+    shows!("CP-C5-05"; by "monitor.operation_not_granted");
+    let mut buy = founding::operation("plan.buy", EffectClass::ExternalReversible, RepeatSafety::RepeatSafe);
+    buy.capability = "plan.change".into();
+    let mut deployment = Deployment::default().with(Item::Operation(buy));
+    for (obligation, _) in &mut deployment.founding.obligations {
+        obligation.gap.text = "Is the plan changed? For example: plan.buy(plan=large).".into();
+    }
+    let buys: Answer = Box::new(|work, _| {
+        assert!(work.question.text.as_str().contains("plan.buy"), "the example is in the packet");
+        let mut proposal = worker::proposal("p-o-1", "basic");
+        proposal.operation = "plan.buy".into();
+        WorkResult { action_proposals: vec![proposal], ..worker::nothing(work) }
+    });
+    let mut space = Space::found(&deployment, buys).unwrap();
+    let episode_id = begun(&mut space);
+    until(&mut space, &episode_id, |next| matches!(next, Next::AskUser { .. }));
+    let view = space.view().clone();
+    let (result, answered) = view.results.iter().next().expect("the result");
+    let episode = view.episodes.get(&episode_id).expect("the episode");
+    let now = space.moment().now;
+    let proposal = &answered.body.action_proposals[0];
+    let action = closer_protocol::action::draft(&view, episode, result, proposal, &"grant-1".into(), 1, &now).unwrap();
+    recorded(&space.submit_payload(action.clone()).unwrap());
+    refused(&crate::support::dispatch(&mut space, action.id()), Code::MissingAuthority);
+    assert_eq!(space.world.effects().len(), 0);
+}
+
+#[test]
+fn a_compromised_participant_has_neither_tools_nor_items_beyond_its_own() {
+    shows!("CP-12-06"; by "monitor.capability_undeclared", "disclose.item_not_released");
+    let unable = identity("worker", IdentityKind::Producer, &[ProducerRole::Participant], &["plan.read"]);
+    let rules = |profile: &mut closer_contracts::profile::Profile| {
+        for rule in &mut profile.disclosure_rules {
+            rule.categories.retain(|category| category.as_str() != "evidence");
+        }
+    };
+    let deployment = Deployment::default().with(Item::Identity(unable)).with_profile(rules);
+    let mut space = Space::found(&deployment, worker::proposes("basic")).unwrap();
+    recorded(&space.observe(&plan_target(), Some("o-1")).unwrap());
+    let hidden = space.view().evidence.keys().next().expect("the observation").to_string();
+    let episode_id = begun(&mut space);
+    let payload_id = crate::support::until_dispatch(&mut space, &episode_id);
+    refused(&crate::support::dispatch(&mut space, &payload_id), Code::CapabilityUndeclared);
+    let who = closer_contracts::refs::ActorRef { actor_id: "worker".into(), role: ProducerRole::Participant };
+    refused(&space.ask(who, "worker", Some("work"), &[&hidden]).unwrap(), Code::DisclosureDenied);
+    assert_eq!(space.world.effects().len(), 0);
 }
