@@ -75,6 +75,10 @@ crate::words! {
         Confession = "CONFESSION",
         /// An over-disclosure.
         DisclosureIncident = "DISCLOSURE_INCIDENT",
+        /// The contract of a conference.
+        Conference = "CONFERENCE",
+        /// A participant's move in a conference.
+        ConferenceMove = "CONFERENCE_MOVE",
     }
 }
 

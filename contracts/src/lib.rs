@@ -29,6 +29,7 @@ pub mod action;
 pub mod evidence;
 
 pub mod adjudication;
+pub mod conference;
 
 pub mod delta;
 pub mod item;

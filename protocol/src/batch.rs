@@ -85,13 +85,25 @@ impl<'a> Batch<'a> {
         streams: Vec<StreamId>,
         claims: Vec<(ClaimKey, Digest)>,
     ) -> Result<Digest, Fault> {
+        self.push_in(CustodyClass::Open, id, entry, streams, claims)
+    }
+
+    /// As [`Batch::push`], for a body that only this class of readers may read.
+    pub(crate) fn push_in(
+        &mut self,
+        custody: CustodyClass,
+        id: &str,
+        entry: Entry,
+        streams: Vec<StreamId>,
+        claims: Vec<(ClaimKey, Digest)>,
+    ) -> Result<Digest, Fault> {
         let body = entry.bytes()?;
         let body_digest = Digest::of(&body);
         let mut record = Record {
             kind: entry.kind(),
             id: id.to_owned(),
             admitted_at: self.now.clone(),
-            custody: CustodyClass::Open,
+            custody,
             links: Vec::with_capacity(streams.len()),
             claims: Vec::with_capacity(claims.len()),
             body_digest,
@@ -127,12 +139,22 @@ impl<'a> Batch<'a> {
         body: impl Into<crate::entry::ArtifactBody>,
         streams: Vec<StreamId>,
     ) -> Result<ArtifactRef, Fault> {
+        self.artifact_in(CustodyClass::Open, body, streams)
+    }
+
+    /// As [`Batch::artifact`], for one that only this class of readers may read.
+    pub(crate) fn artifact_in(
+        &mut self,
+        custody: CustodyClass,
+        body: impl Into<crate::entry::ArtifactBody>,
+        streams: Vec<StreamId>,
+    ) -> Result<ArtifactRef, Fault> {
         let body = body.into();
         let id = body.id();
         let entry = Entry::Artifact(std::sync::Arc::new(body.clone()));
         let digest = Digest::of(&entry.bytes()?);
         let claim = (streams::artifact_claim(body.kind(), id.as_str()), digest);
-        self.push(&format!("{}/{id}", body.kind()), entry, streams, vec![claim])?;
+        self.push_in(custody, &format!("{}/{id}", body.kind()), entry, streams, vec![claim])?;
         Ok(ArtifactRef { id, digest })
     }
 

@@ -1,11 +1,13 @@
 //! What a record's body holds, by its kind: the typed form that the fold reads and the builder writes.
 
+use crate::conference::Proceeding;
 use closer_contracts::audit::{
     CommitReceipt, Confession, Declaration, DisclosureIncident, DisclosureReceipt, ReconciliationReceipt,
     RestrictionStatement, UserDecision,
 };
 use closer_contracts::auth::{AuthRecord, SigningScope, Subject};
 use closer_contracts::canonical::{self, Canonical};
+use closer_contracts::conference::{Conference, ConferenceMove};
 use closer_contracts::contract::Check;
 use closer_contracts::digest::Digest;
 use closer_contracts::event::MatchReceipt;
@@ -110,6 +112,12 @@ artifacts! {
     Incident(DisclosureIncident) = "incident" by incident_id,
     /// What an assessment read.
     ReadSet(ReadSet) = "read_set" by read_set_id,
+    /// The contract of a conference.
+    Conference(Conference) = "conference" by conference_id,
+    /// A participant's move in one.
+    ConferenceMove(ConferenceMove) = "conference_move" by move_id,
+    /// What the runtime records of one.
+    Proceeding(Proceeding) = "proceeding" by proceeding_id,
 }
 
 impl ArtifactBody {
@@ -127,7 +135,9 @@ impl ArtifactBody {
             Self::AcceptanceReceipt(_) => Some(SigningScope::AcceptanceReceipt),
             Self::Confession(_) => Some(SigningScope::Confession),
             Self::Incident(_) => Some(SigningScope::DisclosureIncident),
-            Self::ReadSet(_) => None,
+            Self::Conference(_) => Some(SigningScope::Conference),
+            Self::ConferenceMove(_) => Some(SigningScope::ConferenceMove),
+            Self::ReadSet(_) | Self::Proceeding(_) => None,
         }
     }
 

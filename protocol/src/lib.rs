@@ -25,6 +25,8 @@ pub mod sufficiency;
 
 pub mod work;
 
+pub mod conference;
+
 pub mod action;
 pub mod dispatch;
 pub mod readback;

@@ -297,7 +297,10 @@ impl Touched {
                 | ArtifactBody::ReconciliationReceipt(_)
                 | ArtifactBody::Confession(_)
                 | ArtifactBody::Incident(_)
-                | ArtifactBody::ReadSet(_) => {}
+                | ArtifactBody::ReadSet(_)
+                | ArtifactBody::Conference(_)
+                | ArtifactBody::ConferenceMove(_)
+                | ArtifactBody::Proceeding(_) => {}
             },
             Entry::Commit(commit) => self.by_commit(commit),
             Entry::Genesis(_)

@@ -9,7 +9,7 @@ use crate::view::View;
 use closer_contracts::branch;
 use closer_contracts::evidence::Evidence;
 use closer_contracts::id::{Key, PropositionId, SourceId};
-use closer_contracts::item::{Rule, RuleBody, Standing};
+use closer_contracts::item::{Rule, RuleBody, Shown, Standing};
 use closer_contracts::obligation::AssessmentStatus;
 use closer_contracts::work::{EvidenceRelation, ReferenceStatus, Relation, ScopeMatch, TargetVersion, ValidAt};
 use closer_monitor::ClockStanding;
@@ -36,6 +36,45 @@ pub fn resolve(relation: &EvidenceRelation, view: &View) -> EvidenceRelation {
         }
     }
     resolved
+}
+
+/// The relation as the record and the rule bear it out. Where the rule says what an observation must show, the newest
+/// observation of the stream is compared, and no participant's reading of it counts (§6.3, DEC-33). An observation of a
+/// target that the rule is not about says nothing, whatever was claimed of it (C8).
+#[must_use]
+pub fn borne_out(relation: &EvidenceRelation, rule: &Rule, view: &View) -> EvidenceRelation {
+    let mut borne_out = resolve(relation, view);
+    let shown = match &rule.body {
+        RuleBody::Sufficiency { shown, .. } => shown.as_ref(),
+        RuleBody::Matching { .. } | RuleBody::Decision { .. } => None,
+    };
+    let (Some(shown), Some(cited)) = (shown, view.evidence.get(&relation.evidence_id)) else {
+        return borne_out;
+    };
+    let binding = &cited.body.target_binding;
+    if branch!("sufficiency.other_target", !shown.targets.covers(&binding.target)) {
+        borne_out.scope_match = ScopeMatch::NotApplicable;
+        return borne_out;
+    }
+    borne_out.scope_match = ScopeMatch::Applicable;
+    let newest = view.observed.get(&binding.observation_sequence_ref).and_then(|(_, id)| view.evidence.get(id));
+    let witness = newest.filter(|_| branch!("sufficiency.newest_decides", true)).unwrap_or(cited);
+    let says = says(shown, &witness.body);
+    if branch!("sufficiency.observation_decides", relation.relation != Relation::Irrelevant) {
+        borne_out.relation = says;
+    }
+    borne_out
+}
+
+/// What an observation says by itself about what must be shown.
+fn says(shown: &Shown, evidence: &Evidence) -> Relation {
+    let results = shown.expectations.iter().map(|expected| crate::readback::meets(expected, &evidence.observation));
+    let results: Vec<Option<bool>> = results.collect();
+    match (results.contains(&Some(false)), results.contains(&None)) {
+        (true, _) => Relation::Contradicts,
+        (false, true) => Relation::Unresolved,
+        (false, false) => Relation::Supports,
+    }
 }
 
 /// When and where in its stream an observation stands.
@@ -67,8 +106,8 @@ pub fn assess(
         .iter()
         .filter(|relation| branch!("sufficiency.about_proposition", relation.proposition_id == *proposition))
         .filter(|relation| !branch!("sufficiency.irrelevant", relation.relation == Relation::Irrelevant))
+        .map(|relation| borne_out(relation, rule, view))
         .filter(|relation| relation.scope_match != ScopeMatch::NotApplicable)
-        .map(|relation| resolve(relation, view))
         .collect();
     if branch!("sufficiency.nothing_assessed", about.is_empty()) {
         return AssessmentStatus::Unassessed;
@@ -80,8 +119,13 @@ pub fn assess(
     if branch!("sufficiency.contradicted", contradicted) {
         return AssessmentStatus::NotMet;
     }
-    let RuleBody::Sufficiency { distinct_sources_min, age_ms_max, accepts_unknown_target_version, observation_types } =
-        &rule.body
+    let RuleBody::Sufficiency {
+        distinct_sources_min,
+        age_ms_max,
+        accepts_unknown_target_version,
+        observation_types,
+        ..
+    } = &rule.body
     else {
         return AssessmentStatus::Insufficient;
     };

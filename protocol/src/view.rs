@@ -236,6 +236,8 @@ pub struct View {
     pub genesis: Option<ArtifactRef>,
     /// How many refusals are on record.
     pub refusals: u64,
+    /// Conferences, and what every context has seen of them.
+    pub conferences: crate::conference::Table,
     /// What traces run through.
     pub chain: Chain,
 }
@@ -289,6 +291,7 @@ impl Default for View {
             refused_at: OrdMap::new(),
             genesis: None,
             refusals: 0,
+            conferences: crate::conference::Table::default(),
             chain: Chain::default(),
         }
     }
@@ -328,7 +331,7 @@ impl View {
             }
             Entry::Payload(payload) => self.fold_payload(payload, admitted_at),
             Entry::Auth(auth) => self.fold_auth(auth),
-            Entry::Artifact(artifact) => self.fold_artifact(artifact)?,
+            Entry::Artifact(artifact) => self.fold_artifact(artifact, admitted_at)?,
             Entry::Commit(commit) => self.fold_commit(commit)?,
             Entry::Intent(intent) => self.fold_intent(intent)?,
             Entry::Outcome(outcome) => self.fold_outcome(outcome, admitted_at)?,
@@ -354,12 +357,14 @@ impl View {
             }
             Body::Work(body) => {
                 let disclosure = Key::new(payload.envelope().disclosure.id.as_str());
+                self.conferences.fold_work(body, self.recipients.get(&disclosure));
                 if let Some(recipient) = self.recipients.get(&disclosure) {
                     self.issued_to.insert(body.work_id.clone(), recipient.clone());
                 }
                 self.works.insert(body.work_id.clone(), Self::on_record(payload, body, admitted_at));
             }
             Body::Result(body) => {
+                self.conferences.fold_result(payload, body);
                 self.answered.insert(body.work_id.clone(), id.clone());
                 self.results.insert(id.clone(), Self::on_record(payload, body, admitted_at));
             }
@@ -439,7 +444,7 @@ impl View {
 
     fn fold_auth(&mut self, _auth: &AuthRecord) {}
 
-    fn fold_artifact(&mut self, artifact: &Arc<ArtifactBody>) -> Result<(), Divergence> {
+    fn fold_artifact(&mut self, artifact: &Arc<ArtifactBody>, admitted_at: &Timestamp) -> Result<(), Divergence> {
         let digest = artifact.digest().map_err(|fault| Divergence { reason: fault.to_string() })?;
         let reference = ArtifactRef { id: artifact.id(), digest };
         match &**artifact {
@@ -450,6 +455,9 @@ impl View {
                 self.recipients.insert(Key::new(receipt.disclosure_id.as_str()), receipt.recipient.clone());
                 self.permitted_uses.insert(Key::new(receipt.disclosure_id.as_str()), receipt.permitted_use.clone());
             }
+            ArtifactBody::Conference(contract) => self.conferences.fold_contract(contract, admitted_at),
+            ArtifactBody::ConferenceMove(made) => self.conferences.fold_move(made, reference),
+            ArtifactBody::Proceeding(proceeding) => self.conferences.fold_proceeding(proceeding, reference),
             ArtifactBody::Declaration(declaration) => {
                 let entry = (reference, Arc::new((**declaration).clone()));
                 self.declarations.insert(declaration.declaration_id.clone(), entry);

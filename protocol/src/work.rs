@@ -1,9 +1,10 @@
 //! Bounded work: a packet to one participant, and the answer that comes back. Spec: §4.1, §4.3, C5, C6.
 
+use crate::conference::{self, Round};
 use crate::entry::{Entry, LedgerEntry, LedgerMovement};
 use crate::input::Reply;
 use crate::ledger::Ledger;
-use crate::sequence::{Deciding, record_payload};
+use crate::sequence::{Deciding, record_payload, record_payload_in};
 use crate::services::{self, Lineage};
 use crate::streams;
 use crate::view::{Episode, View};
@@ -11,11 +12,12 @@ use closer_contracts::audit::DisclosureReceipt;
 use closer_contracts::auth::AuthRecord;
 use closer_contracts::branch;
 use closer_contracts::canonical::{self, Canonical};
+use closer_contracts::conference::{Seat, Subject};
 use closer_contracts::contract::Check;
 use closer_contracts::envelope::DisclosureRef;
 use closer_contracts::id::{
     ActorId, ArtifactId, BudgetId, CategoryId, CoalitionId, DisclosureId, EvidenceId, Id, Key, OperationId, PayloadId,
-    PurposeId, WorkId,
+    PurposeId, Text, WorkId,
 };
 use closer_contracts::item::Item;
 use closer_contracts::refs::{Amounts, ArtifactRef, Plain, ProducerRole, VersionedRef};
@@ -24,6 +26,7 @@ use closer_contracts::time::Timestamp;
 use closer_contracts::work::{ContextItem, Question, StopCondition, Work, WorkResult};
 use closer_contracts::{Fault, Payload};
 use closer_monitor::Reservation;
+use std::collections::BTreeSet;
 use std::sync::Arc;
 
 /// The output contract that every participant's answer meets.
@@ -68,12 +71,61 @@ pub fn draft(
     role: &Key,
     now: &Timestamp,
 ) -> Result<Packet, Fault> {
+    packet(view, episode, recipient, role, None, now)
+}
+
+/// Drafts the work that a conference asks one of its seats with: its declared subjects, on its declared evidence (§4.1).
+///
+/// # Errors
+/// As [`draft`].
+pub fn draft_for_seat(
+    view: &View,
+    episode: &Episode,
+    round: &Round,
+    seat: &Seat,
+    now: &Timestamp,
+) -> Result<Packet, Fault> {
+    packet(view, episode, &seat.actor, &seat.role, Some(round), now)
+}
+
+/// What each role of the reference configuration is asked to look at (§4.1). Other roles get the question as it stands.
+const CHARGES: [(&str, &str); 3] = [
+    ("remainder", "Which alternatives are there, and what is left out?"),
+    ("investigator", "What does the evidence say, and does the inference follow from it?"),
+    ("regulator", "Is this within the goals, the constraints and the authority that is granted?"),
+];
+
+/// What a role is asked to look at, before the question itself.
+fn charge(role: &Key, question: &Text) -> Text {
+    let charge = CHARGES.iter().find(|(named, _)| branch!("work.role_charged", role.as_str() == *named));
+    charge.map_or_else(|| question.clone(), |(_, charge)| crate::intake::bounded(&format!("{charge} {question}")))
+}
+
+/// The question of a packet: what an obligation leaves open, or what a conference is about.
+fn question(view: &View, episode: &Episode, role: &Key, round: Option<&Round>) -> Result<Question, Fault> {
     let obligation = view.state.obligation(&episode.obligation_id).ok_or_else(|| {
         Fault::new(Code::UnresolvedRef, "the episode's obligation is not accepted").within(&episode.obligation_id)
     })?;
+    let subject_refs = match round {
+        Some(round) => round.contract.subjects.iter().map(Subject::id).collect(),
+        None => obligation.gap.propositions.iter().map(Id::from).collect(),
+    };
+    Ok(Question { text: charge(role, &obligation.gap.text), subject_refs })
+}
+
+fn packet(
+    view: &View,
+    episode: &Episode,
+    recipient: &ActorId,
+    role: &Key,
+    round: Option<&Round>,
+    now: &Timestamp,
+) -> Result<Packet, Fault> {
+    let question = question(view, episode, role, round)?;
     let seed = format!("{}.{}", episode.episode_id, episode.work.len() + 1);
     let released = released(view, recipient);
-    let (items, withheld) = context(view, episode, &released)?;
+    let (items, withheld) = context(view, episode, round, &released)?;
+    let coalition = CoalitionId::new(crate::derived_id("coalition", episode.episode_id.as_str()));
     let disclosure = DisclosureReceipt {
         disclosure_id: DisclosureId::new(crate::derived_id("disclosure", &seed)),
         purpose: PurposeId::from("work"),
@@ -91,12 +143,9 @@ pub fn draft(
     let left_ms = u64::try_from(episode.stops_at.unix_ms().saturating_sub(now.unix_ms())).unwrap_or(0).max(1);
     let work = Work {
         work_id: WorkId::new(crate::derived_id("work", &seed)),
-        question: Question {
-            text: obligation.gap.text.clone(),
-            subject_refs: obligation.gap.propositions.iter().map(Id::from).collect(),
-        },
+        question,
         role: role.clone(),
-        coalition_ref: CoalitionId::new(crate::derived_id("coalition", episode.episode_id.as_str())),
+        coalition_ref: round.map_or(coalition, Round::coalition),
         membership_version: 1,
         context_items: items,
         proposal_vocabulary_ref: vocabulary(),
@@ -149,12 +198,13 @@ fn released(view: &View, recipient: &ActorId) -> Vec<CategoryId> {
 fn context(
     view: &View,
     episode: &Episode,
+    round: Option<&Round>,
     released: &[CategoryId],
 ) -> Result<(Vec<ContextItem>, Vec<CategoryId>), Fault> {
     let mut items = Vec::new();
     let mut withheld = Vec::new();
     for category in CATEGORIES {
-        let candidates = candidates(view, episode, category)?;
+        let candidates = candidates(view, episode, round, category)?;
         let category = CategoryId::from(category);
         match branch!("work.category_released", released.contains(&category)) {
             true => items.extend(candidates),
@@ -165,13 +215,22 @@ fn context(
     Ok((items, withheld))
 }
 
-fn candidates(view: &View, episode: &Episode, category: &str) -> Result<Vec<ContextItem>, Fault> {
+fn candidates(
+    view: &View,
+    episode: &Episode,
+    round: Option<&Round>,
+    category: &str,
+) -> Result<Vec<ContextItem>, Fault> {
     let state = &view.state;
     let Some(obligation) = state.obligation(&episode.obligation_id) else {
         return Ok(Vec::new());
     };
     match category {
-        "obligation" => Ok(vec![item(&obligation.obligation_id, &Item::Obligation(obligation.clone()))?]),
+        "obligation" => {
+            let own = item(&obligation.obligation_id, &Item::Obligation(obligation.clone()))?;
+            let subjects = round.into_iter().flat_map(|round| round.contract.subjects.iter()).map(subject_item);
+            std::iter::once(Ok(own)).chain(subjects).collect()
+        }
         "claim" => obligation
             .gap
             .propositions
@@ -190,7 +249,13 @@ fn candidates(view: &View, episode: &Episode, category: &str) -> Result<Vec<Cont
             .filter_map(|id| state.grant(&closer_contracts::id::GrantId::new(id.as_str())))
             .map(|grant| item(&grant.grant_id, &Item::Grant(grant.clone())))
             .collect(),
-        _ => evidence_at_hand(view, episode).into_iter().map(|id| evidence_item(view, &id)).collect(),
+        _ => {
+            let at_hand = match round {
+                Some(round) => evidence_in_scope(round),
+                None => evidence_at_hand(view, episode),
+            };
+            at_hand.into_iter().map(|id| evidence_item(view, &id)).collect()
+        }
     }
 }
 
@@ -206,6 +271,21 @@ fn evidence_at_hand(view: &View, episode: &Episode) -> Vec<EvidenceId> {
     ids.sort();
     ids.dedup();
     ids
+}
+
+/// Everybody in a conference starts from the same evidence.
+fn evidence_in_scope(round: &Round) -> Vec<EvidenceId> {
+    let refs = &round.contract.evidence_scope.snapshot.refs;
+    refs.iter().map(|cited| EvidenceId::new(cited.id.as_str())).collect()
+}
+
+/// A conference's subject, under the digest that objections and moves are bound to.
+fn subject_item(subject: &Subject) -> Result<ContextItem, Fault> {
+    let content = match subject {
+        Subject::Proposition(proposition) => serde_json::to_value(proposition),
+        Subject::Proposal(proposal) => serde_json::to_value(proposal),
+    };
+    context_item(subject.id(), content.map_err(|error| Fault::schema(error.to_string()))?)
 }
 
 fn item(id: impl Into<Id>, content: &Item) -> Result<ContextItem, Fault> {
@@ -264,6 +344,10 @@ pub(crate) fn issue(
         let reason = "the packet holds an item that its receipt does not release";
         let denial = Denial::new(Code::DisclosureDenied, CheckKind::Authority, reason).of(&item.id);
         return deciding.refuse(subject, digest, vec![denial]);
+    }
+    let asked = conference::packet_denials(deciding.view, work, &disclosure.recipient)?;
+    if !asked.is_empty() {
+        return deciding.refuse(subject, digest, asked);
     }
     let Some(obligation_id) = payload.envelope().obligation_ids.first() else {
         return deciding.refuse(
@@ -368,7 +452,8 @@ pub(crate) fn answer(
     let mut propositions: Vec<_> =
         result.assessments.iter().map(|relation| streams::proposition(&relation.proposition_id)).collect();
     propositions.extend(result.claims.iter().map(|claim| streams::proposition(&claim.proposition.proposition_id)));
-    let reference = record_payload(deciding, payload, auth, propositions, Vec::new())?;
+    let custody = conference::custody_of(deciding.view, result);
+    let reference = record_payload_in(custody, deciding, payload, auth, propositions, Vec::new())?;
     let settled = LedgerEntry {
         reservation: Key::new(result.work_id.as_str()),
         budgets: Vec::new(),
@@ -382,7 +467,7 @@ pub(crate) fn answer(
 fn objections(deciding: &Deciding<'_>, result: &WorkResult, payload: &Payload) -> Vec<Denial> {
     let view = deciding.view;
     let producer = &payload.envelope().producer.actor_id;
-    let mut denials = Vec::new();
+    let mut denials = conference::answer_denials(view, result);
     let issued = view.issued_to.get(&result.work_id) == Some(producer);
     if branch!("work.not_issued_to_producer", !issued) {
         let reason = "no such work was issued to this participant";
@@ -401,6 +486,13 @@ fn objections(deciding: &Deciding<'_>, result: &WorkResult, payload: &Payload) -
             denials.push(Denial::new(Code::UnresolvedRef, CheckKind::Resolution, reason).of(evidence_id));
         }
     }
+    let known = propositions(view, result, payload);
+    for relation in &result.assessments {
+        if branch!("work.unknown_proposition_related", !known.contains(&(&relation.proposition_id).into())) {
+            let reason = "the answer relates evidence to a proposition that nothing names";
+            denials.push(Denial::new(Code::UnresolvedRef, CheckKind::Resolution, reason).of(&relation.proposition_id));
+        }
+    }
     for proposal in &result.action_proposals {
         let known = view.state.operation(&OperationId::new(proposal.operation.as_str())).is_some();
         if branch!("work.proposal_outside_vocabulary", !known) {
@@ -410,4 +502,20 @@ fn objections(deciding: &Deciding<'_>, result: &WorkResult, payload: &Payload) -
         }
     }
     denials
+}
+
+/// The propositions that an answer may relate evidence to: those of its question and obligation, those it claims or would
+/// establish itself, and those that something accepted is about.
+fn propositions(view: &View, result: &WorkResult, payload: &Payload) -> BTreeSet<Id> {
+    let asked = view.works.get(&result.work_id).map(|work| work.body.question.subject_refs.clone());
+    let own = result.claims.iter().map(|claim| Id::from(&claim.proposition.proposition_id));
+    let proposed = result.action_proposals.iter().map(|proposal| proposal.expected_postcondition.id.clone());
+    let obligations = payload.envelope().obligation_ids.iter().filter_map(|id| view.state.obligation(id));
+    let open = obligations.flat_map(|obligation| {
+        let conditions = obligation.resolution_conditions.iter().map(|condition| &condition.proposition);
+        obligation.gap.propositions.iter().chain(conditions).map(Id::from)
+    });
+    let related = result.assessments.iter().map(|relation| &relation.proposition_id);
+    let accepted = related.filter(|id| view.state.claims_on(id).next().is_some()).map(Id::from);
+    asked.into_iter().flatten().chain(own).chain(proposed).chain(open).chain(accepted).collect()
 }

@@ -7,7 +7,8 @@ use closer_contracts::event::Facet;
 use closer_contracts::id::{ActorId, ArtifactId, Key, ObligationId, OperationId, Text};
 use closer_contracts::item::{
     Appointment, EffectClass, Identity, IdentityKind, Item, Mechanism, OperationEntry, ParameterBound, ParameterRule,
-    ParameterType, Policy, PolicyBody, ReadbackMethod, RepeatSafety, Rule, RuleBody, Source, Standing, Verification,
+    ParameterType, Policy, PolicyBody, ReadbackMethod, RepeatSafety, Rule, RuleBody, Shown, Source, Standing,
+    Verification,
 };
 use closer_contracts::obligation::{
     AssessmentStatus, Condition, Gap, Obligation, ObligationDependency, ObligationStatus, Origin, Watch,
@@ -18,11 +19,15 @@ use closer_contracts::refs::{
     Amounts, ArtifactRef, AuthenticatedIssuer, Plain, ProducerRole, Scope, Target, TargetPattern, VersionedRef,
 };
 use closer_contracts::time::Timestamp;
+use closer_contracts::work::{Comparison, Expectation, Proposition};
 use closer_protocol::genesis::Founding;
 use serde_json::json;
 
 /// The moment at which scenarios begin.
 pub const BEGINNING: &str = "2026-01-01T12:00:00Z";
+
+/// The three participants of the reference configuration, each named after its role (§4.1).
+pub const INQUIRY: [&str; 3] = ["remainder", "investigator", "regulator"];
 
 /// A deployment under construction; every part can be changed before it is founded.
 #[derive(Debug, Clone)]
@@ -126,6 +131,18 @@ pub fn grant(id: &str, operation: &str, plans: &[&str]) -> Grant {
         expiry: instant("2026-12-31T00:00:00Z"),
         delegability: Delegability::None,
         revocation: Revocation { may_revoke: vec!["user".into()], revoked_by: None },
+    }
+}
+
+/// The proposition of an obligation: that the service has this plan.
+#[must_use]
+pub fn proposition(obligation: &str, plan: &str) -> Proposition {
+    Proposition {
+        proposition_id: format!("p-{obligation}").into(),
+        subject: "service-a".into(),
+        predicate: "plan".into(),
+        object: Plain(json!(plan)),
+        scope: scope(),
     }
 }
 
@@ -269,6 +286,7 @@ impl Default for Deployment {
                     age_ms_max: None,
                     accepts_unknown_target_version: true,
                     observation_types: Vec::new(),
+                    shown: None,
                 },
             ),
             policy("policy.refresh", PolicyBody::Refresh { rearm: false, after_ms: None }),
@@ -328,6 +346,39 @@ impl Deployment {
     #[must_use]
     pub fn with_profile(mut self, change: impl FnOnce(&mut Profile)) -> Self {
         change(&mut self.founding.profile);
+        self
+    }
+
+    /// Adds the three participants of the reference configuration, each with a packet of its own (§4.1).
+    #[must_use]
+    pub fn with_inquiry(mut self) -> Self {
+        for role in INQUIRY {
+            let participant = identity(role, IdentityKind::Producer, &[ProducerRole::Participant], &["plan.change"]);
+            self = self.with(Item::Identity(participant));
+            let released = self.founding.profile.disclosure_rules.first().cloned();
+            let released = released.map(|rule| DisclosureRule { recipient: role.into(), ..rule });
+            self.founding.profile.disclosure_rules.extend(released);
+        }
+        self
+    }
+
+    /// Demands that the observation itself shows the plan: then nobody's reading of it counts.
+    #[must_use]
+    pub fn shown(mut self, plan: &str) -> Self {
+        for item in &mut self.founding.items {
+            if let Item::Rule(rule) = item
+                && let RuleBody::Sufficiency { shown, .. } = &mut rule.body
+            {
+                *shown = Some(Shown {
+                    targets: TargetPattern::exactly(&plan_target()),
+                    expectations: vec![Expectation {
+                        field: "plan".into(),
+                        comparison: Comparison::Equals,
+                        value: Plain(json!(plan)),
+                    }],
+                });
+            }
+        }
         self
     }
 }

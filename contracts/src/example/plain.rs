@@ -24,6 +24,7 @@ plain! {
     }
     evidence { Evidence, TargetBinding, Readback }
     adjudication { RolePosition, Dissent }
+    conference { EvidenceScope, Seat, Follows }
     delta { AuthorityRef }
     reentry {
         EvidenceAdded, DependencyVersionChanged, UserDecisionReceived, CapabilityVerified, HandoffAccepted,

@@ -10,7 +10,7 @@ use closer_contracts::delta::Change;
 use closer_contracts::digest::Digest;
 use closer_contracts::envelope::Body;
 use closer_contracts::id::{
-    ActionId, AttemptId, DecisionId, DeltaId, EpisodeId, EventId, EvidenceId, GrantId, Id, Key, ObligationId,
+    ActionId, ActorId, AttemptId, DecisionId, DeltaId, EpisodeId, EventId, EvidenceId, GrantId, Id, Key, ObligationId,
     PayloadId, ReentryId, Text, WorkId,
 };
 use closer_contracts::item::Item;
@@ -144,7 +144,10 @@ impl Chain {
             | ArtifactBody::AcceptanceReceipt(_)
             | ArtifactBody::Confession(_)
             | ArtifactBody::Incident(_)
-            | ArtifactBody::ReadSet(_) => return,
+            | ArtifactBody::ReadSet(_)
+            | ArtifactBody::Conference(_)
+            | ArtifactBody::ConferenceMove(_)
+            | ArtifactBody::Proceeding(_) => return,
         }
         let located = self.located(artifact.clone());
         self.artifacts.insert(digest, located);
@@ -197,6 +200,18 @@ impl Chain {
         let artifact =
             self.artifacts.get(&reference.digest).is_some_and(|located| located.content.id() == reference.id);
         artifact || self.cited(reference).is_some()
+    }
+
+    /// Who produced the payload that a reference names, or gave the decision that it names.
+    pub(crate) fn author_of(&self, reference: &ArtifactRef) -> Option<ActorId> {
+        if let Some(located) = self.cited(reference) {
+            return Some(located.content.envelope().producer.actor_id.clone());
+        }
+        let located = self.artifacts.get(&reference.digest).filter(|located| located.content.id() == reference.id)?;
+        if let ArtifactBody::UserDecision(decision) = &*located.content {
+            return Some(decision.authenticated_issuer.identity.clone());
+        }
+        None
     }
 
     /// The payload that a reference names by its payload id and content digest.
@@ -267,7 +282,10 @@ impl Chain {
             | ArtifactBody::AcceptanceReceipt(_)
             | ArtifactBody::Confession(_)
             | ArtifactBody::Incident(_)
-            | ArtifactBody::ReadSet(_) => None,
+            | ArtifactBody::ReadSet(_)
+            | ArtifactBody::Conference(_)
+            | ArtifactBody::ConferenceMove(_)
+            | ArtifactBody::Proceeding(_) => None,
         }
     }
 

@@ -155,6 +155,7 @@ fn named(next: &Next) -> &'static str {
     match next {
         Next::Work { .. } => "work",
         Next::Ask { .. } => "answer",
+        Next::Confer { .. } => "conference",
         Next::Act { .. } | Next::Again { .. } => "action",
         Next::Assess { .. } => "assessment",
         Next::Dispatch { .. } => "dispatch",

@@ -7,6 +7,10 @@ mod adjudication;
 #[cfg(test)]
 mod commits;
 #[cfg(test)]
+mod conference;
+#[cfg(test)]
+mod conferring;
+#[cfg(test)]
 mod confessions;
 #[cfg(test)]
 mod events;
