@@ -247,7 +247,9 @@ pub fn next(view: &View, episode: &Episode, at: &Moment) -> Next {
         return Next::Confer { conference_id: round.contract.conference_id.clone() };
     }
     if round.is_some() {
-        return next_on(view, episode, &results_of(view, episode), at);
+        let results = results_of(view, episode);
+        // What one of several leaves to the user is asked before anything that another proposes is done.
+        return for_the_user(episode, &results).unwrap_or_else(|| next_on(view, episode, &results, at));
     }
     let Some(work_id) = episode.work.last() else {
         return match participant(view) {
@@ -285,15 +287,18 @@ fn next_on(view: &View, episode: &Episode, results: &[&OnRecord<WorkResult>], at
             }
         }
     }
-    for result in results {
-        if branch!("episode.judgment_is_the_users", bench::belongs_to_user(&result.body)) {
-            return match episode.packets.is_empty() {
-                true => Next::AskUser { result: result.payload.id().clone(), proposal: None },
-                false => ending(EpisodeEnd::AwaitingUser, "a judgment of the user is awaited"),
-            };
-        }
-    }
-    next_delta(view, episode)
+    for_the_user(episode, results).unwrap_or_else(|| next_delta(view, episode))
+}
+
+/// The question that a result leaves to the user, or that it has been asked.
+fn for_the_user(episode: &Episode, results: &[&OnRecord<WorkResult>]) -> Option<Next> {
+    let mut results = results.iter();
+    let result =
+        results.find(|result| branch!("episode.judgment_is_the_users", bench::belongs_to_user(&result.body)))?;
+    Some(match episode.packets.is_empty() {
+        true => Next::AskUser { result: result.payload.id().clone(), proposal: None },
+        false => ending(EpisodeEnd::AwaitingUser, "a judgment of the user is awaited"),
+    })
 }
 
 /// How often a stage's payload is drafted anew because it was refused, before the episode ends as refused.

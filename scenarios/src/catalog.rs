@@ -6,6 +6,7 @@
 
 mod expect;
 mod given;
+mod inquiry;
 mod step;
 mod transcript;
 mod words;

@@ -220,6 +220,17 @@ pub fn obligation(id: &str, entity: &str) -> (Obligation, Vec<Reentry>) {
     (obligation, vec![reentry])
 }
 
+/// One source suffices, of any age and kind.
+const fn one_source() -> RuleBody {
+    RuleBody::Sufficiency {
+        distinct_sources_min: 1,
+        age_ms_max: None,
+        accepts_unknown_target_version: true,
+        observation_types: Vec::new(),
+        shown: None,
+    }
+}
+
 impl Default for Deployment {
     fn default() -> Self {
         let services = ["obligation", "claim", "constraint", "grant", "evidence"];
@@ -279,16 +290,7 @@ impl Default for Deployment {
             }),
             Item::Grant(grant("grant-1", "plan.change", &["basic", "small"])),
             rule("rule.matching", RuleBody::Matching { facets: vec![Facet::Entity, Facet::Scope, Facet::ChangeKind] }),
-            rule(
-                "rule.sufficiency",
-                RuleBody::Sufficiency {
-                    distinct_sources_min: 1,
-                    age_ms_max: None,
-                    accepts_unknown_target_version: true,
-                    observation_types: Vec::new(),
-                    shown: None,
-                },
-            ),
+            rule("rule.sufficiency", one_source()),
             policy("policy.refresh", PolicyBody::Refresh { rearm: false, after_ms: None }),
             policy("policy.expiry", PolicyBody::Expiry { replace_for_ms: None, review_within_ms: 3_600_000 }),
             policy("policy.deadline", PolicyBody::Deadline { escalate_to: ActorId::from("user") }),

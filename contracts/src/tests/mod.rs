@@ -6,6 +6,7 @@ mod audit;
 mod authentication;
 mod bounds;
 mod canonical;
+mod conference;
 mod delta;
 mod envelope;
 mod every_bound;

@@ -58,7 +58,7 @@ pub(crate) fn make(
         return Ok(reply);
     }
     let new_subject = branch!("conference.subject_undeclared", !is_declared(round, made));
-    let mut denials = bindings(view, round, made);
+    let mut denials = bindings(round, made);
     if new_subject {
         let reason = "the subject is not among those of the contract; it is work of its own";
         denials.push(Denial::new(Code::MoveNotAllowed, CheckKind::Resolution, reason).of(made.subject));
@@ -121,7 +121,7 @@ fn lies_within(narrowed: &Proposition, wide: &Proposition) -> bool {
 }
 
 /// What a move is bound to, thing by thing: its seat and role, its own record, the release, the basis, the move it answers.
-fn bindings(view: &View, round: &Round, made: &ConferenceMove) -> Vec<Denial> {
+fn bindings(round: &Round, made: &ConferenceMove) -> Vec<Denial> {
     let mut denials = Vec::new();
     let mut no =
         |code, check, reason: &str, of: &dyn std::fmt::Display| denials.push(Denial::new(code, check, reason).of(of));
@@ -153,10 +153,6 @@ fn bindings(view: &View, round: &Round, made: &ConferenceMove) -> Vec<Denial> {
         && branch!("conference.reply_unknown", !answers(reference))
     {
         no(Code::UnresolvedRef, CheckKind::Resolution, "no such move was made in this conference", &reference.id);
-    }
-    let of_state = view.state.obligation(&round.contract.obligation_id).is_some_and(|o| o.status.is_open());
-    if branch!("conference.obligation_closed", !of_state) {
-        no(Code::UnresolvedRef, CheckKind::Resolution, "the obligation is not open", &round.contract.obligation_id);
     }
     denials
 }

@@ -15,9 +15,13 @@ mod confessions;
 #[cfg(test)]
 mod events;
 #[cfg(test)]
+mod inquiry;
+#[cfg(test)]
 mod intake;
 #[cfg(test)]
 mod limits;
+#[cfg(test)]
+mod moves;
 #[cfg(test)]
 mod people;
 #[cfg(test)]
