@@ -84,6 +84,9 @@ fn admit_endorsed(deciding: &mut Deciding<'_>, delta_id: &DeltaId) -> Result<Rep
     if let Some(denial) = stale_snapshot(view, &endorsement.body) {
         return deciding.refuse(delta_id.into(), digest, vec![denial]);
     }
+    if let Some(denial) = not_borne_out(view, on_record) {
+        return deciding.refuse(delta_id.into(), digest, vec![denial]);
+    }
     if let Err(gap) = trace::check_delta(view, on_record, endorsement) {
         let denial = Denial::new(Code::UnresolvedRef, CheckKind::Resolution, gap.to_string()).of(delta_id);
         return deciding.refuse(delta_id.into(), digest, vec![denial]);
@@ -142,6 +145,22 @@ fn stale_snapshot(view: &View, endorsement: &Adjudication) -> Option<Denial> {
             Denial::new(Code::StaleVersion, CheckKind::Support, reason).of(newest_id)
         })
     })
+}
+
+/// Support that a delta claims and that the record does not bear out: the system resolves every relation itself, whoever
+/// has endorsed it (§6.3).
+fn not_borne_out(view: &View, delta: &OnRecord<Delta>) -> Option<Denial> {
+    let obligation_id = delta.payload.envelope().obligation_ids.first()?;
+    let claimed = delta.body.changes.iter().filter_map(|change| {
+        if let Change::Add { item } | Change::Revise { item, .. } = change { item.as_claim() } else { None }
+    });
+    let mut related = delta.body.support_relations.iter().chain(claimed.flat_map(|claim| &claim.relations));
+    let other = related.find(|relation| {
+        let borne_out = crate::delta::borne_out(view, obligation_id, relation) == **relation;
+        branch!("commit.support_not_borne_out", !borne_out)
+    })?;
+    let reason = "the record does not bear out what the delta says of its evidence";
+    Some(Denial::new(Code::UnsupportedPromotion, CheckKind::Support, reason).of(&other.evidence_id))
 }
 
 /// What the protocol has verified for a delta: origins, authorities, closing positions.

@@ -20,7 +20,7 @@ use closer_contracts::work::{
     EvidenceRelation, ProposedClaim, Proposition, ReferenceStatus, Relation, ScopeMatch, ValidAt,
 };
 use closer_contracts::{Fault, Payload};
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 /// What a readback that was adjudicated says about the proposition its postcondition is named after.
@@ -54,11 +54,11 @@ pub fn relation_of(readback: &OnRecord<Evidence>) -> Option<EvidenceRelation> {
 #[must_use]
 pub fn relations(view: &View, episode: &Episode) -> BTreeMap<PropositionId, Vec<EvidenceRelation>> {
     let mut found: BTreeMap<PropositionId, Vec<EvidenceRelation>> = BTreeMap::new();
+    let mut known = BTreeSet::new();
     for relation in said(view, episode) {
         let relation = borne_out(view, &episode.obligation_id, &relation);
-        let known = found.entry(relation.proposition_id.clone()).or_default();
-        if branch!("delta.said_once", !known.contains(&relation)) {
-            known.push(relation);
+        if branch!("delta.said_once", known.insert(sufficiency::digest_of(&relation))) {
+            found.entry(relation.proposition_id.clone()).or_default().push(relation);
         }
     }
     for adjudication in episode.adjudications.iter().filter_map(|id| view.adjudications.get(id)) {

@@ -7,13 +7,15 @@
 use crate::input::Moment;
 use crate::view::View;
 use closer_contracts::branch;
+use closer_contracts::canonical;
+use closer_contracts::digest::Digest;
 use closer_contracts::evidence::Evidence;
-use closer_contracts::id::{Key, PropositionId, SourceId};
+use closer_contracts::id::{Key, ObservationStreamId, PropositionId, SourceId};
 use closer_contracts::item::{Rule, RuleBody, Shown, Standing};
 use closer_contracts::obligation::AssessmentStatus;
 use closer_contracts::work::{EvidenceRelation, ReferenceStatus, Relation, ScopeMatch, TargetVersion, ValidAt};
 use closer_monitor::ClockStanding;
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 /// The relation as the record bears it out: its reference status is the system's own, whatever was claimed, and the
 /// limitations of the evidence travel with it.
@@ -113,8 +115,9 @@ pub fn assess(
         return AssessmentStatus::Unassessed;
     }
     let relevant: Vec<&EvidenceRelation> = about.iter().filter(|relation| is_relevant(relation)).collect();
+    let newest = newest_of(&relevant);
     let standing: Vec<&EvidenceRelation> =
-        relevant.iter().copied().filter(|relation| !is_superseded(relation, &relevant)).collect();
+        relevant.iter().copied().filter(|relation| !is_superseded(relation, &newest)).collect();
     let contradicted = standing.iter().any(|relation| relation.relation == Relation::Contradicts);
     if branch!("sufficiency.contradicted", contradicted) {
         return AssessmentStatus::NotMet;
@@ -154,13 +157,27 @@ fn is_relevant(relation: &EvidenceRelation) -> bool {
     branch!("sufficiency.resolved", resolved) && branch!("sufficiency.applicable", applicable) && speaks
 }
 
+/// The newest observation of each stream among these relations.
+fn newest_of<'a>(relevant: &[&'a EvidenceRelation]) -> BTreeMap<&'a ObservationStreamId, u64> {
+    let mut newest = BTreeMap::new();
+    for relation in relevant {
+        let at = &relation.valid_at;
+        let known: &mut u64 = newest.entry(&at.observation_sequence_ref).or_default();
+        *known = at.observation_version.max(*known);
+    }
+    newest
+}
+
 /// Whether a later observation of the same stream speaks to the same proposition.
-fn is_superseded(relation: &EvidenceRelation, relevant: &[&EvidenceRelation]) -> bool {
+fn is_superseded(relation: &EvidenceRelation, newest: &BTreeMap<&ObservationStreamId, u64>) -> bool {
     let own = &relation.valid_at;
-    relevant.iter().any(|other| {
-        let same_stream = other.valid_at.observation_sequence_ref == own.observation_sequence_ref;
-        branch!("sufficiency.same_stream", same_stream) && other.valid_at.observation_version > own.observation_version
-    })
+    let later = newest.get(&own.observation_sequence_ref).is_some_and(|newest| *newest > own.observation_version);
+    branch!("sufficiency.same_stream", later)
+}
+
+/// A relation's digest, by which one that is said several times is known again.
+pub(crate) fn digest_of(relation: &EvidenceRelation) -> Digest {
+    canonical::digest_of(relation).unwrap_or_else(|_| Digest::of(relation.evidence_id.as_str().as_bytes()))
 }
 
 struct Demands<'a> {

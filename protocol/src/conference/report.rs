@@ -118,6 +118,7 @@ pub(super) fn holds(round: &Round, actor: &ActorId, subject: &[Digest], about: &
 #[must_use]
 pub fn relations(view: &View, round: &Round) -> Vec<EvidenceRelation> {
     let mut found: Vec<EvidenceRelation> = Vec::new();
+    let mut known = BTreeSet::new();
     for seat in &round.contract.seats {
         let Some(position) = round.positions.get(&seat.actor) else {
             continue;
@@ -132,7 +133,7 @@ pub fn relations(view: &View, round: &Round) -> Vec<EvidenceRelation> {
         }
         for relation in own {
             let relation = sufficiency::resolve(&relation, view);
-            if branch!("conference.said_once", !found.contains(&relation)) {
+            if branch!("conference.said_once", known.insert(sufficiency::digest_of(&relation))) {
                 found.push(relation);
             }
         }
