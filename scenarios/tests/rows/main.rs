@@ -29,6 +29,8 @@ mod races;
 #[cfg(test)]
 mod readbacks;
 #[cfg(test)]
+mod relations;
+#[cfg(test)]
 mod support;
 #[cfg(test)]
 mod the_loop;
