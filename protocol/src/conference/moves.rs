@@ -53,7 +53,7 @@ pub(crate) fn make(
     if let Some((denial, ending)) = used_up(round, &made.actor, deciding.at) {
         let reply = deciding.refuse(id, digest, vec![denial])?;
         if let Some(ending) = ending {
-            super::conclude_as(deciding, round, ending)?;
+            super::steps::conclude_as(deciding, round, ending)?;
         }
         return Ok(reply);
     }
@@ -83,7 +83,7 @@ fn used_up(round: &Round, actor: &ActorId, at: &Moment) -> Option<(Denial, Optio
     let stop = &round.contract.stop;
     let over =
         |reason: &str| Denial::new(Code::RoundLimit, CheckKind::Runtime, reason).of(&round.contract.conference_id);
-    if branch!("conference.is_over", round.report.is_some()) {
+    if branch!("conference.is_over", round.report.is_some() || round.replaced) {
         return Some((over("the conference is over"), None));
     }
     if branch!("conference.time_used_up", round.opened_at.plus_ms(stop.time_ms_max) <= at.now) {

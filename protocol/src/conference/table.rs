@@ -64,6 +64,8 @@ pub struct Round {
     pub report: Option<Placed<Report>>,
     /// Whether something of it was seen before its release.
     pub leaked: bool,
+    /// Whether another conference has taken its place.
+    pub replaced: bool,
     pub(super) place: u64,
 }
 
@@ -109,6 +111,8 @@ pub struct Table {
     rounds: OrdMap<ConferenceId, Arc<Round>>,
     of_episode: OrdMap<EpisodeId, ConferenceId>,
     works: OrdMap<WorkId, (ConferenceId, ActorId)>,
+    sealed: OrdSet<ConferenceId>,
+    movers: OrdMap<Digest, ActorId>,
     seen: OrdMap<ContextId, imbl::Vector<Seen>>,
     derives: OrdMap<ContextId, OrdSet<ContextId>>,
     placed: u64,
@@ -119,6 +123,11 @@ impl Table {
     #[must_use]
     pub fn round(&self, id: &ConferenceId) -> Option<&Arc<Round>> {
         self.rounds.get(id)
+    }
+
+    /// Every conference whose positions are not released.
+    pub fn unreleased(&self) -> impl Iterator<Item = &Arc<Round>> {
+        self.sealed.iter().filter_map(|id| self.rounds.get(id))
     }
 
     /// Every conference.
@@ -142,8 +151,7 @@ impl Table {
     /// Who made the move that a reference names.
     #[must_use]
     pub fn author_of(&self, reference: &ArtifactRef) -> Option<ActorId> {
-        let mut moves = self.rounds.values().flat_map(|round| round.moves.iter());
-        moves.find(|made| made.reference == *reference).map(|made| made.body.actor.clone())
+        self.movers.get(&reference.digest).cloned()
     }
 
     /// How much is on record of conferences.
@@ -223,8 +231,14 @@ impl Table {
             moves: imbl::Vector::new(),
             report: None,
             leaked: false,
+            replaced: false,
             place: self.next_place(),
         };
+        let replaced = contract.follows.as_ref().and_then(|follows| self.rounds.get_mut(&follows.conference_id));
+        if let Some(replaced) = replaced {
+            Arc::make_mut(replaced).replaced = true;
+        }
+        self.sealed.insert(contract.conference_id.clone());
         self.of_episode.insert(contract.episode_id.clone(), contract.conference_id.clone());
         self.rounds.insert(contract.conference_id.clone(), Arc::new(round));
     }
@@ -255,6 +269,7 @@ impl Table {
 
     pub(crate) fn fold_move(&mut self, body: &ConferenceMove, reference: ArtifactRef) {
         let place = self.next_place();
+        self.movers.insert(reference.digest, body.actor.clone());
         if let Some(round) = self.rounds.get_mut(&body.conference_id) {
             Arc::make_mut(round).moves.push_back(Placed { reference, body: Arc::new(body.clone()), place });
         }
@@ -269,6 +284,7 @@ impl Table {
             What::Sealed(seal) => round.seal = Some(Placed { reference, body: Arc::new(seal.clone()), place }),
             What::Concluded(report) => round.report = Some(Placed { reference, body: Arc::new(report.clone()), place }),
             What::Released(release) => {
+                self.sealed.remove(&proceeding.conference_id);
                 let seats = round.contract.seats.clone();
                 round.release = Some(Placed { reference, body: Arc::new(release.clone()), place });
                 for seat in seats.iter().filter(|seat| release.contexts.contains(&seat.context)) {
@@ -278,9 +294,14 @@ impl Table {
                 }
             }
             What::Accessed(access) => {
-                round.leaked |= access.reach == Reach::Leaked && round.release.is_none();
-                let Access { context, item, reach, .. } = access;
-                self.see(&proceeding.conference_id, context, item, *reach, place);
+                // After the release there is nothing left to leak: it is seen, and no more.
+                let reach = match (access.reach, &round.release) {
+                    (Reach::Leaked, Some(_)) => Reach::Seen,
+                    (reach, _) => reach,
+                };
+                round.leaked |= reach == Reach::Leaked;
+                let Access { context, item, .. } = access;
+                self.see(&proceeding.conference_id, context, item, reach, place);
             }
         }
     }

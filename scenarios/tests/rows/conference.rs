@@ -280,6 +280,40 @@ fn a_leak_suspends_independence_and_its_evidence_survives() {
     assert_eq!(clean.concluded().independence.claim, Claim::Held);
 }
 
+#[test]
+fn after_the_release_there_is_nothing_left_to_leak() {
+    shows!("CP-4.1-16"; by "conference.independence_suspended");
+    let mut inquiry = Inquiry::agreeing();
+    inquiry.released();
+    let item = inquiry.position("remainder");
+    recorded(&inquiry.leak("regulator", item));
+    assert_eq!(inquiry.concluded().independence.claim, Claim::Held);
+}
+
+#[test]
+fn a_seat_is_asked_once_and_nobody_else_is() {
+    shows!("CP-4.1-08"; by "conference.asked_twice", "conference.work_for_nobody_seated");
+    let mut inquiry = Inquiry::agreeing();
+    inquiry.asked();
+    let round = inquiry.round();
+    let seat = round.contract.seats.first().expect("a seat").clone();
+    assert_eq!(codes(&inquiry.space.ask_seat(&round, &seat).unwrap()), [Code::Duplicate]);
+    let mut inquiry = Inquiry::agreeing();
+    let outsider = closer_contracts::conference::Seat { actor: "worker".into(), ..seat };
+    let round = inquiry.round();
+    assert_eq!(codes(&inquiry.space.ask_seat(&round, &outsider).unwrap()), [Code::MembershipStale]);
+}
+
+#[test]
+fn one_conference_at_a_time_in_an_episode() {
+    shows!("CP-4.1-22"; by "conference.another_under_way");
+    let mut inquiry = Inquiry::agreeing();
+    let other = after(&mut inquiry, None, "fresh");
+    refused(&inquiry.space.convene(other).unwrap(), Code::Duplicate);
+    let rebased = after(&mut inquiry, Some(FollowKind::Rebase), "fresh");
+    recorded(&inquiry.space.convene(rebased).unwrap());
+}
+
 /// The contract of a conference that comes after another one: on the current state, with these contexts.
 fn after(inquiry: &mut Inquiry, kind: Option<FollowKind>, contexts: &str) -> Conference {
     let episode_id = inquiry.episode_id.clone();
@@ -339,7 +373,10 @@ fn exposure_is_inherited_by_whatever_derives_from_a_context() {
 
 #[test]
 fn a_rebase_keeps_history_names_the_new_basis_and_carries_exposure() {
-    shows!("CP-4.1-19", "CP-4.1-20", "CP-4.1-21"; by "conference.other_basis", "conference.basis_not_current");
+    shows!(
+        "CP-4.1-19", "CP-4.1-20", "CP-4.1-21"; by "conference.other_basis", "conference.basis_not_current",
+        "conference.replaced"
+    );
     let mut inquiry = Inquiry::agreeing();
     inquiry.released();
     let (first, before) = (inquiry.id.clone(), inquiry.round().contract.basis);
@@ -356,6 +393,11 @@ fn a_rebase_keeps_history_names_the_new_basis_and_carries_exposure() {
     let contract = after(&mut inquiry, Some(FollowKind::Rebase), "context");
     inquiry.id = contract.conference_id.clone();
     recorded(&inquiry.space.convene(contract).unwrap());
+    let second = std::mem::replace(&mut inquiry.id, first.clone());
+    let old = inquiry.a_move("remainder", MoveKind::Assent);
+    refused(&inquiry.make(old), Code::RoundLimit);
+    refused(&inquiry.conclude(), Code::RoundLimit);
+    inquiry.id = second;
     inquiry.released();
     let mut made = inquiry.a_move("remainder", MoveKind::Assent);
     assert_ne!(made.governing_basis, before);
