@@ -79,6 +79,8 @@ crate::words! {
         Conference = "CONFERENCE",
         /// A participant's move in a conference.
         ConferenceMove = "CONFERENCE_MOVE",
+        /// A person's review of one exact artifact.
+        ReviewReceipt = "REVIEW_RECEIPT",
     }
 }
 

@@ -40,6 +40,7 @@ pub mod briefcase;
 pub mod handoff;
 
 pub mod audit;
+pub mod review;
 
 pub mod auth;
 pub mod profile;

@@ -8,7 +8,7 @@ use crate::sequence::{Deciding, record_payload};
 use crate::services::{self, Lineage};
 use crate::view::{Episode, OnRecord, View};
 use crate::work::lineage;
-use crate::{commit, conference, streams, urgent};
+use crate::{commit, conference, review, streams, urgent};
 use closer_contracts::audit::{DecisionType, Delegability, Grant, Revocation, UserDecision};
 use closer_contracts::auth::AuthRecord;
 use closer_contracts::branch;
@@ -250,6 +250,7 @@ pub(crate) fn decide_artifact(
         }
         ArtifactBody::Incident(_) => recorded(deciding, submission),
         ArtifactBody::Conference(contract) => conference::open(deciding, submission, contract),
+        ArtifactBody::ReviewReceipt(receipt) => review::intake(deciding, submission, receipt),
         ArtifactBody::ConferenceMove(made) => conference::make(deciding, submission, made),
         ArtifactBody::MatchReceipt(_)
         | ArtifactBody::DisclosureReceipt(_)

@@ -9,7 +9,7 @@ use crate::input::{Effect, Reply};
 use crate::sequence::Deciding;
 use crate::services::{self, Lineage};
 use crate::view::{OnRecord, View};
-use crate::{adjudicate, streams, trace};
+use crate::{adjudicate, review, streams, trace};
 use closer_contracts::Payload;
 use closer_contracts::adjudication::{Adjudication, Disposition, Phase, RolePosition, Stance};
 use closer_contracts::audit::UrgentDetails;
@@ -25,6 +25,7 @@ use closer_contracts::item::{Appointment, Item, RuleBody};
 use closer_contracts::record::StreamId;
 use closer_contracts::refs::{ArtifactRef, EvidenceSnapshot, ProducerRole, SubjectType, TypedRef, VersionedRef};
 use closer_contracts::refusal::{CheckKind, Denial, RefusalCode as Code};
+use closer_contracts::review::ReviewDecision;
 use closer_contracts::work::EvidenceRelation;
 use closer_state::{Commit, Denied, Derivation, ReceiptFacts};
 use std::sync::Arc;
@@ -236,9 +237,24 @@ fn authority_holds(view: &View, delta: &Delta, authority: &AuthorityRef, now: &c
             appointed
                 && delta.changes.iter().all(|change| branch!("commit.appointment_only_restricts", restricts(change)))
         }
-        // No instruction is recorded apart from a declaration or a decision.
-        AuthorityKind::Instruction => false,
+        AuthorityKind::Instruction => authorized_in_review(view, delta, &authority.reference),
     }
+}
+
+/// Of all reviews only the user's effect authorization stands behind a commit, and only for the exact changes (DEC-93).
+fn authorized_in_review(view: &View, delta: &Delta, reference: &ArtifactRef) -> bool {
+    let Some(receipt) = view.reviews.cited(reference) else {
+        return false;
+    };
+    let authorizes = receipt.decision == ReviewDecision::EffectAuthorization;
+    let exactly = closer_contracts::canonical::digest_of(&delta.changes).is_ok_and(|d| d == receipt.artifact_digest);
+    let users = view.state.profile().is_some_and(|profile| profile.user == receipt.reviewer.identity);
+    let stands =
+        review::review(view, receipt.artifact_digest, &receipt.subject, receipt.decision) == review::Review::Given;
+    branch!("commit.review_authorizes_effect", authorizes)
+        && branch!("commit.review_names_changes", exactly)
+        && users
+        && branch!("commit.review_stands", stands)
 }
 
 fn in_effect(declaration: &closer_contracts::audit::Declaration, now: &closer_contracts::Timestamp) -> bool {

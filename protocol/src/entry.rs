@@ -20,6 +20,7 @@ use closer_contracts::id::{
 use closer_contracts::record::{Record, RecordKind, StreamId};
 use closer_contracts::refs::{ActorRef, Amounts, ArtifactRef, Plain, VersionedRef};
 use closer_contracts::refusal::{Refusal, RefusalCode};
+use closer_contracts::review::ReviewReceipt;
 use closer_contracts::time::Timestamp;
 use closer_contracts::{Payload, word_enum};
 use closer_state::{Commit, Genesis};
@@ -118,6 +119,8 @@ artifacts! {
     ConferenceMove(ConferenceMove) = "conference_move" by move_id,
     /// What the runtime records of one.
     Proceeding(Proceeding) = "proceeding" by proceeding_id,
+    /// A person's review of one exact artifact.
+    ReviewReceipt(ReviewReceipt) = "review_receipt" by receipt_id,
 }
 
 impl ArtifactBody {
@@ -137,6 +140,7 @@ impl ArtifactBody {
             Self::Incident(_) => Some(SigningScope::DisclosureIncident),
             Self::Conference(_) => Some(SigningScope::Conference),
             Self::ConferenceMove(_) => Some(SigningScope::ConferenceMove),
+            Self::ReviewReceipt(_) => Some(SigningScope::ReviewReceipt),
             Self::ReadSet(_) | Self::Proceeding(_) => None,
         }
     }

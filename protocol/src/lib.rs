@@ -36,6 +36,7 @@ pub mod commit;
 pub mod delta;
 
 pub mod bench;
+pub mod review;
 pub mod tick;
 pub mod timers;
 pub mod urgent;

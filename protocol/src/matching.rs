@@ -300,7 +300,8 @@ impl Touched {
                 | ArtifactBody::ReadSet(_)
                 | ArtifactBody::Conference(_)
                 | ArtifactBody::ConferenceMove(_)
-                | ArtifactBody::Proceeding(_) => {}
+                | ArtifactBody::Proceeding(_)
+                | ArtifactBody::ReviewReceipt(_) => {}
             },
             Entry::Commit(commit) => self.by_commit(commit),
             Entry::Genesis(_)

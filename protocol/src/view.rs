@@ -236,6 +236,8 @@ pub struct View {
     pub genesis: Option<ArtifactRef>,
     /// How many refusals are on record.
     pub refusals: u64,
+    /// Human reviews, beside the governing state.
+    pub reviews: crate::review::Reviews,
     /// Conferences, and what every context has seen of them.
     pub conferences: crate::conference::Table,
     /// What traces run through.
@@ -291,6 +293,7 @@ impl Default for View {
             refused_at: OrdMap::new(),
             genesis: None,
             refusals: 0,
+            reviews: crate::review::Reviews::default(),
             conferences: crate::conference::Table::default(),
             chain: Chain::default(),
         }
@@ -456,6 +459,7 @@ impl View {
                 self.permitted_uses.insert(Key::new(receipt.disclosure_id.as_str()), receipt.permitted_use.clone());
             }
             ArtifactBody::Conference(contract) => self.conferences.fold_contract(contract, admitted_at),
+            ArtifactBody::ReviewReceipt(receipt) => self.reviews.fold(receipt, reference),
             ArtifactBody::ConferenceMove(made) => self.conferences.fold_move(made, reference),
             ArtifactBody::Proceeding(proceeding) => self.conferences.fold_proceeding(proceeding, reference),
             ArtifactBody::Declaration(declaration) => {

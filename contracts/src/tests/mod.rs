@@ -17,6 +17,7 @@ mod message_map;
 mod properties;
 mod reentry;
 mod refusals;
+mod review;
 mod schemas;
 mod support;
 mod vectors;

@@ -6,7 +6,7 @@ use crate::envelope::{Envelope, PROTOCOL_VERSION};
 use crate::payload_type::PayloadType;
 use crate::{
     action, adjudication, audit, auth, briefcase, conference, delta, event, evidence, handoff, item, obligation,
-    profile, reentry, refs, refusal, route, shows, work,
+    profile, reentry, refs, refusal, review, route, shows, work,
 };
 use schemars::generate::SchemaSettings;
 use schemars::{JsonSchema, Schema, transform::RecursiveTransform};
@@ -137,6 +137,7 @@ fn all() -> Vec<(String, Map<String, Value>)> {
         audit::RestrictionStatement,
         conference::Conference,
         conference::ConferenceMove,
+        review::ReviewReceipt,
         refs::StateRef,
         refs::ArtifactRef,
         crate::envelope::DisclosureRef,

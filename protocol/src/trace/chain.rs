@@ -147,7 +147,8 @@ impl Chain {
             | ArtifactBody::ReadSet(_)
             | ArtifactBody::Conference(_)
             | ArtifactBody::ConferenceMove(_)
-            | ArtifactBody::Proceeding(_) => return,
+            | ArtifactBody::Proceeding(_)
+            | ArtifactBody::ReviewReceipt(_) => return,
         }
         let located = self.located(artifact.clone());
         self.artifacts.insert(digest, located);
@@ -285,7 +286,8 @@ impl Chain {
             | ArtifactBody::ReadSet(_)
             | ArtifactBody::Conference(_)
             | ArtifactBody::ConferenceMove(_)
-            | ArtifactBody::Proceeding(_) => None,
+            | ArtifactBody::Proceeding(_)
+            | ArtifactBody::ReviewReceipt(_) => None,
         }
     }
 

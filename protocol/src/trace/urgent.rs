@@ -71,7 +71,8 @@ fn restriction(chain: &Chain, from: &From, details: &UrgentDetails, before: u64,
         | ArtifactBody::ReadSet(_)
         | ArtifactBody::Conference(_)
         | ArtifactBody::ConferenceMove(_)
-        | ArtifactBody::Proceeding(_) => false,
+        | ArtifactBody::Proceeding(_)
+        | ArtifactBody::ReviewReceipt(_) => false,
     });
     commit.follow(Stage::Restriction, subject, statement)?;
     trace.push(Stage::Restriction, subject, citation.digest, "an authenticated statement");

@@ -91,8 +91,7 @@ pub(super) fn open(cast: &mut Cast) -> Done {
         model: format!("model-{role}").into(),
         tools: Vec::new(),
     };
-    let contract =
-        cast.space.conference(&episode(cast)?, vec![subject()], INQUIRY.iter().map(|role| seat(role)).collect())?;
+    let contract = cast.space.conference(&episode(cast)?, vec![subject()], INQUIRY.iter().map(seat).collect())?;
     cast.conference = Some(contract.conference_id.clone());
     cast.space.convene(contract).map(drop)
 }

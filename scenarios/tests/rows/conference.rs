@@ -305,6 +305,20 @@ fn a_seat_is_asked_once_and_nobody_else_is() {
 }
 
 #[test]
+fn roles_share_skills_or_have_their_own() {
+    shows!("CP-4.1-04");
+    let mut inquiry = Inquiry::under(Deployment::default(), "basic", agreeing(), |contract| {
+        for (seat, tools) in contract.seats.iter_mut().zip([&["reader"][..], &["reader"], &["reader", "law"]]) {
+            seat.tools = tools.iter().map(|tool| (*tool).into()).collect();
+        }
+    });
+    inquiry.released();
+    let report = inquiry.concluded();
+    assert!(report.attendance.iter().all(|seat| seat.label == Label::Independent && seat.order.is_some()));
+    assert_eq!(report.attendance[2].seat.tools.len(), 2);
+}
+
+#[test]
 fn one_conference_at_a_time_in_an_episode() {
     shows!("CP-4.1-22"; by "conference.another_under_way");
     let mut inquiry = Inquiry::agreeing();

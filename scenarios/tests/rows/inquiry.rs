@@ -302,3 +302,35 @@ fn an_answer_is_to_work_that_its_producer_was_asked() {
     refused(&inquiry.space.submit_payload(result).unwrap(), Code::UnresolvedRef);
     recorded(&inquiry.space.answer_late(&inquiry.id.clone(), "remainder").unwrap());
 }
+
+#[test]
+fn a_proposal_outside_the_vocabulary_is_no_answer() {
+    shows!("CP-C5-07"; by "work.proposal_outside_vocabulary");
+    let unheard_of = by_role(|_, work, _| {
+        let mut proposal = worker::proposal("p-o-1", "basic");
+        proposal.operation = "plan.abolish".into();
+        WorkResult { action_proposals: vec![proposal], ..worker::nothing(work) }
+    });
+    let mut inquiry = Inquiry::of(Deployment::default(), "basic", unheard_of);
+    inquiry.asked();
+    refused(&inquiry.space.answer_late(&inquiry.id.clone(), "remainder").unwrap(), Code::UnregisteredOperation);
+    assert!(inquiry.space.view().results.is_empty());
+}
+
+#[test]
+fn a_participant_that_lacks_a_prerequisite_says_so() {
+    shows!("CP-C5-04");
+    let lacking = by_role(|_, work, _| {
+        let subject = work.question.subject_refs[0].clone();
+        let text = "The price list is not in the packet.".into();
+        let open =
+            closer_contracts::work::Unresolved { subject, need: closer_contracts::work::Need::Prerequisite, text };
+        WorkResult { unresolved: vec![open], ..worker::nothing(work) }
+    });
+    let mut inquiry = Inquiry::of(Deployment::default(), "basic", lacking);
+    let report = finished(&mut inquiry);
+    assert_eq!(report.findings[0].status, AssessmentStatus::Unassessed, "not a guess");
+    assert!(!claimed(&inquiry.space));
+    let episode = inquiry.space.view().episodes.get(&inquiry.episode_id).expect("the episode");
+    assert_eq!((episode.results.len(), episode.packets.len()), (3, 0), "not a crash, and no question to the user");
+}

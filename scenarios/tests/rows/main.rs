@@ -31,6 +31,8 @@ mod readbacks;
 #[cfg(test)]
 mod relations;
 #[cfg(test)]
+mod reviews;
+#[cfg(test)]
 mod support;
 #[cfg(test)]
 mod the_loop;
