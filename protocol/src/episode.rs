@@ -249,7 +249,8 @@ pub fn next(view: &View, episode: &Episode, at: &Moment) -> Next {
     if round.is_some() {
         let results = results_of(view, episode);
         // What one of several leaves to the user is asked before anything that another proposes is done.
-        return for_the_user(episode, &results).unwrap_or_else(|| next_on(view, episode, &results, at));
+        let asked = for_the_user(episode, &results).filter(|_| branch!("episode.user_asked_first", true));
+        return asked.unwrap_or_else(|| next_on(view, episode, &results, at));
     }
     let Some(work_id) = episode.work.last() else {
         return match participant(view) {

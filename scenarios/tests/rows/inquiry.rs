@@ -42,7 +42,9 @@ fn who_is_right_is_told_by_the_observation_and_not_by_how_many_say_so() {
     shows!("CP-4.1-32"; by "sufficiency.observation_decides", "delta.said_once");
     for (shown, expected) in [("basic", (AssessmentStatus::Met, true)), ("standard", (AssessmentStatus::NotMet, false))]
     {
-        for claiming in [&["remainder", "investigator"][..], &["regulator"][..]] {
+        for claiming in
+            [&["remainder", "investigator"][..], &["regulator"], &["remainder", "investigator", "regulator"]]
+        {
             let mut inquiry = Inquiry::of(Deployment::default().shown("basic"), shown, divided(claiming));
             assert_eq!(outcome(&mut inquiry), expected, "{claiming:?} claim it where the plan is {shown}");
             let (state, proposition) = (&inquiry.space.view().state, "p-o-1".into());
