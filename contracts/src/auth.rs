@@ -75,6 +75,12 @@ crate::words! {
         Confession = "CONFESSION",
         /// An over-disclosure.
         DisclosureIncident = "DISCLOSURE_INCIDENT",
+        /// The contract of a conference.
+        Conference = "CONFERENCE",
+        /// A participant's move in a conference.
+        ConferenceMove = "CONFERENCE_MOVE",
+        /// A person's review of one exact artifact.
+        ReviewReceipt = "REVIEW_RECEIPT",
     }
 }
 

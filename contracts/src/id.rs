@@ -224,6 +224,10 @@ ids! {
     DependencyId,
     /// Names a restriction in force. Spec: §7.2.
     RestrictionId,
+    /// Names one conference. Spec: §4.1.
+    ConferenceId,
+    /// Names one participant's context: what it has seen, it has seen in this. Spec: §4.1, DEC-42.
+    ContextId,
     /// Names a signing key: the digest of its canonical bytes. Spec: DEC-12.
     KeyId,
     /// Names an in-process session bound to one identity. Spec: §6.1.

@@ -23,7 +23,7 @@ pub use registry::{
     EffectClass, Identity, IdentityKind, Mechanism, OperationEntry, ParameterRule, ParameterType, ReadbackMethod,
     RepeatSafety, SigningKeyEntry, Source, Verification,
 };
-pub use rule::{Appointment, Policy, PolicyBody, Rule, RuleBody};
+pub use rule::{Appointment, Policy, PolicyBody, Rule, RuleBody, Shown};
 
 crate::words! {
     /// The kinds of accepted items: the seven of §5, then triggers, restrictions and the registry.

@@ -29,6 +29,7 @@ pub mod action;
 pub mod evidence;
 
 pub mod adjudication;
+pub mod conference;
 
 pub mod delta;
 pub mod item;
@@ -39,6 +40,7 @@ pub mod briefcase;
 pub mod handoff;
 
 pub mod audit;
+pub mod review;
 
 pub mod auth;
 pub mod profile;

@@ -1,5 +1,11 @@
 //! Adjudication: three moments, three subjects, one declared rule each. Spec: §4.2, C9, DEC-36 to DEC-38.
 
+use crate::delta::borne_out;
+mod voices;
+
+pub(crate) use voices::objections_of;
+use voices::{action_known_as, delta_known_as, foreign_positions, objections, stands_in_the_way, with_conference};
+
 use crate::dispatch::read_set;
 use crate::entry::{ArtifactBody, ReadSet};
 use crate::input::Reply;
@@ -67,23 +73,6 @@ pub fn cited_by(view: &View, payload: &Payload) -> Vec<Arc<Adjudication>> {
     parents.filter_map(|body| if let Body::Adjudication(body) = body { Some(Arc::clone(body)) } else { None }).collect()
 }
 
-/// Objections of a result that are about this subject or about everything in it.
-fn dissent_of(result: &OnRecord<WorkResult>, subject: Digest) -> Vec<Dissent> {
-    let actor = &result.payload.envelope().producer.actor_id;
-    result
-        .body
-        .objections
-        .iter()
-        .filter(|objection| objection.subject == subject)
-        .map(|objection| Dissent {
-            actor: actor.clone(),
-            subject: objection.subject,
-            reason_class: objection.reason_class,
-            text: objection.text.clone(),
-        })
-        .collect()
-}
-
 fn validator(reason: impl Into<Text>, stance: Stance, receipt: ArtifactRef) -> RolePosition {
     RolePosition {
         actor: services::actor(ProducerRole::Assessor),
@@ -147,7 +136,9 @@ pub fn pre_action(
     let parents = &action.payload.envelope().parents;
     let result = parents.iter().find_map(|parent| view.results.get(parent));
     let subject = action.body.logical_digest;
-    let dissent = result.map_or_else(Vec::new, |result| dissent_of(result, subject));
+    let (known_as, about) = action_known_as(&action.body)?;
+    let objections = objections(view, episode, &known_as, subject);
+    let blocked = objections.iter().any(|objecting| stands_in_the_way(view, objecting));
     let snapshot = result.map_or_else(Vec::new, |result| evidence_of(view, &result.body));
     let unresolved = result.map_or_else(Vec::new, |result| result.body.unresolved.clone());
     let resolves = result.is_none_or(|result| {
@@ -156,7 +147,7 @@ pub fn pre_action(
         })
     });
     let forbidden = view.state.constraints_in_force().any(|constraint| violates(constraint, &action.body));
-    let (stance, disposition, reason) = match (dissent.is_empty(), resolves) {
+    let (stance, disposition, reason) = match (!blocked, resolves) {
         // The participant may not have been shown the constraint: assessment goes by the whole state (§4.3).
         _ if branch!("adjudicate.constraint_violated", forbidden) => {
             (Stance::Against, Disposition::NotJustified, "the action leaves a constraint in force")
@@ -170,8 +161,8 @@ pub fn pre_action(
         subject: TypedRef { id: (&action.body.action_id).into(), digest: subject, r#type: SubjectType::Action },
         snapshot,
         readbacks: Vec::new(),
-        positions: vec![validator(reason, stance, action.reference())],
-        dissent,
+        positions: with_conference(view, episode, &known_as, &about, validator(reason, stance, action.reference())),
+        dissent: objections.into_iter().map(|objecting| objecting.dissent).collect(),
         unresolved,
         disposition,
         parents: vec![action.payload.id().clone()],
@@ -227,8 +218,10 @@ pub fn semantic_commit(
     delta: &OnRecord<Delta>,
     now: &Timestamp,
 ) -> Result<Payload, Fault> {
-    let results = episode.results.iter().filter_map(|id| view.results.get(id));
-    let dissent: Vec<Dissent> = results.flat_map(|result| dissent_of(result, delta.body.proposal_digest)).collect();
+    let (known_as, about) = delta_known_as(&delta.body)?;
+    let objections = objections(view, episode, &known_as, delta.body.proposal_digest);
+    let blocked = objections.iter().any(|objecting| stands_in_the_way(view, objecting));
+    let dissent: Vec<Dissent> = objections.into_iter().map(|objecting| objecting.dissent).collect();
     let carried = episode.adjudications.iter().filter_map(|id| view.adjudications.get(id));
     let carried: Vec<Dissent> = carried
         .filter(|adjudication| branch!("adjudicate.dissent_carried", !adjudication.body.dissent.is_empty()))
@@ -244,18 +237,18 @@ pub fn semantic_commit(
         })
         .collect();
     snapshot.dedup();
-    let unsupported =
-        delta.body.support_relations.iter().any(|relation| sufficiency::resolve(relation, view) != *relation);
-    let (stance, disposition, reason) =
-        match (unsupported, dissent.iter().any(|dissent| is_blocking(view, dissent.reason_class))) {
-            (false, false) => (Stance::For, Disposition::Endorsed, "every change is supported by evidence on record"),
-            (true, _) => (
-                Stance::Against,
-                Disposition::Insufficient,
-                "support that the changes claim is not what the record shows",
-            ),
-            (false, true) => (Stance::Against, Disposition::Rejected, "a blocking objection is open"),
-        };
+    let unsupported = delta
+        .body
+        .support_relations
+        .iter()
+        .any(|relation| borne_out(view, &episode.obligation_id, relation) != *relation);
+    let (stance, disposition, reason) = match (unsupported, blocked) {
+        (false, false) => (Stance::For, Disposition::Endorsed, "every change is supported by evidence on record"),
+        (true, _) => {
+            (Stance::Against, Disposition::Insufficient, "support that the changes claim is not what the record shows")
+        }
+        (false, true) => (Stance::Against, Disposition::Rejected, "a blocking objection is open"),
+    };
     let draft = Draft {
         phase: Phase::SemanticCommit,
         subject: TypedRef {
@@ -265,7 +258,7 @@ pub fn semantic_commit(
         },
         snapshot,
         readbacks: Vec::new(),
-        positions: vec![validator(reason, stance, delta.reference())],
+        positions: with_conference(view, episode, &known_as, &about, validator(reason, stance, delta.reference())),
         dissent: dissent.into_iter().chain(carried).collect(),
         unresolved: Vec::new(),
         disposition,
@@ -295,6 +288,7 @@ pub(crate) fn intake(
     let mut denials = subject(deciding.view, adjudication, payload);
     denials.extend(rule(deciding.view, adjudication));
     denials.extend(citations(deciding.view, adjudication));
+    denials.extend(foreign_positions(deciding.view, adjudication, payload));
     if !denials.is_empty() {
         return deciding.refuse((&adjudication.adjudication_id).into(), Some(payload.content_digest()), denials);
     }

@@ -87,14 +87,27 @@ impl<'a> Batch<'a> {
         streams: Vec<StreamId>,
         claims: Vec<(ClaimKey, Digest)>,
     ) -> Result<Digest, Fault> {
+        self.push_in(CustodyClass::Open, id, entry, streams, claims)
+    }
+
+    /// As [`Batch::push`], for a body that only this class of readers may read.
+    pub(crate) fn push_in(
+        &mut self,
+        custody: CustodyClass,
+        id: &str,
+        entry: Entry,
+        streams: Vec<StreamId>,
+        claims: Vec<(ClaimKey, Digest)>,
+    ) -> Result<Digest, Fault> {
         let body = entry.bytes()?;
         let body_digest = Digest::of(&body);
-        self.record(id, entry, (body, body_digest), streams, claims);
+        self.record(custody, id, entry, (body, body_digest), streams, claims);
         Ok(body_digest)
     }
 
     fn record(
         &mut self,
+        custody: CustodyClass,
         id: &str,
         entry: Entry,
         (body, body_digest): (Arc<[u8]>, Digest),
@@ -105,7 +118,7 @@ impl<'a> Batch<'a> {
             kind: entry.kind(),
             id: id.to_owned(),
             admitted_at: self.now.clone(),
-            custody: CustodyClass::Open,
+            custody,
             links: Vec::with_capacity(streams.len()),
             claims: Vec::with_capacity(claims.len()),
             body_digest,
@@ -140,6 +153,16 @@ impl<'a> Batch<'a> {
         body: impl Into<crate::entry::ArtifactBody>,
         streams: Vec<StreamId>,
     ) -> Result<ArtifactRef, Fault> {
+        self.artifact_in(CustodyClass::Open, body, streams)
+    }
+
+    /// As [`Batch::artifact`], for one that only this class of readers may read.
+    pub(crate) fn artifact_in(
+        &mut self,
+        custody: CustodyClass,
+        body: impl Into<crate::entry::ArtifactBody>,
+        streams: Vec<StreamId>,
+    ) -> Result<ArtifactRef, Fault> {
         let body = body.into();
         let id = body.id();
         let kind = body.kind();
@@ -147,7 +170,7 @@ impl<'a> Batch<'a> {
         let bytes = entry.bytes()?;
         let digest = Digest::of(&bytes);
         let claim = (streams::artifact_claim(kind, id.as_str()), digest);
-        self.record(&format!("{kind}/{id}"), entry, (bytes, digest), streams, vec![claim]);
+        self.record(custody, &format!("{kind}/{id}"), entry, (bytes, digest), streams, vec![claim]);
         Ok(ArtifactRef { id, digest })
     }
 

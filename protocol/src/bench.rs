@@ -9,7 +9,7 @@ use crate::sequence::{Deciding, record_payload};
 use crate::services::{self, Lineage};
 use crate::view::{Episode, OnRecord, View};
 use crate::work::lineage;
-use crate::{commit, streams, urgent};
+use crate::{commit, conference, review, streams, urgent};
 use closer_contracts::audit::{DecisionType, Delegability, Grant, Revocation, UserDecision};
 use closer_contracts::auth::AuthRecord;
 use closer_contracts::branch;
@@ -251,11 +251,15 @@ pub(crate) fn decide_artifact(
         }
         ArtifactBody::Incident(incident) => incident::open(deciding, submission, incident),
         ArtifactBody::IncidentStep(step) => incident::take(deciding, submission, step),
+        ArtifactBody::Conference(contract) => conference::open(deciding, submission, contract),
+        ArtifactBody::ReviewReceipt(receipt) => review::intake(deciding, submission, receipt),
+        ArtifactBody::ConferenceMove(made) => conference::make(deciding, submission, made),
         ArtifactBody::MatchReceipt(_)
         | ArtifactBody::DisclosureReceipt(_)
         | ArtifactBody::CommitReceipt(_)
         | ArtifactBody::AcceptanceReceipt(_)
-        | ArtifactBody::ReadSet(_) => {
+        | ArtifactBody::ReadSet(_)
+        | ArtifactBody::Proceeding(_) => {
             let denial = Denial::new(
                 Code::MissingAuthority,
                 CheckKind::Authority,

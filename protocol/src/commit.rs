@@ -10,7 +10,7 @@ use crate::sequence::Deciding;
 use crate::services::{self, Lineage};
 use crate::view::{OnRecord, View};
 use crate::work::suspended;
-use crate::{adjudicate, streams, trace};
+use crate::{adjudicate, review, streams, trace};
 use closer_contracts::Payload;
 use closer_contracts::adjudication::{Adjudication, Disposition, Phase, RolePosition, Stance};
 use closer_contracts::audit::UrgentDetails;
@@ -26,6 +26,7 @@ use closer_contracts::item::{Appointment, Item, RuleBody};
 use closer_contracts::record::StreamId;
 use closer_contracts::refs::{ArtifactRef, EvidenceSnapshot, ProducerRole, SubjectType, TypedRef, VersionedRef};
 use closer_contracts::refusal::{CheckKind, Denial, RefusalCode as Code};
+use closer_contracts::review::ReviewDecision;
 use closer_contracts::work::EvidenceRelation;
 use closer_state::{Commit, Denied, Derivation, ReceiptFacts};
 use std::sync::Arc;
@@ -83,6 +84,9 @@ fn admit_endorsed(deciding: &mut Deciding<'_>, delta_id: &DeltaId) -> Result<Rep
         }
     };
     if let Some(denial) = stale_snapshot(view, &endorsement.body).or_else(|| suspended(view, &on_record.payload)) {
+        return deciding.refuse(delta_id.into(), digest, vec![denial]);
+    }
+    if let Some(denial) = not_borne_out(view, on_record) {
         return deciding.refuse(delta_id.into(), digest, vec![denial]);
     }
     if let Err(gap) = trace::check_delta(view, on_record, endorsement) {
@@ -143,6 +147,22 @@ fn stale_snapshot(view: &View, endorsement: &Adjudication) -> Option<Denial> {
             Denial::new(Code::StaleVersion, CheckKind::Support, reason).of(newest_id)
         })
     })
+}
+
+/// Support that a delta claims and that the record does not bear out: the system resolves every relation itself, whoever
+/// has endorsed it (§6.3).
+fn not_borne_out(view: &View, delta: &OnRecord<Delta>) -> Option<Denial> {
+    let obligation_id = delta.payload.envelope().obligation_ids.first()?;
+    let claimed = delta.body.changes.iter().filter_map(|change| {
+        if let Change::Add { item } | Change::Revise { item, .. } = change { item.as_claim() } else { None }
+    });
+    let mut related = delta.body.support_relations.iter().chain(claimed.flat_map(|claim| &claim.relations));
+    let other = related.find(|relation| {
+        let borne_out = crate::delta::borne_out(view, obligation_id, relation) == **relation;
+        branch!("commit.support_not_borne_out", !borne_out)
+    })?;
+    let reason = "the record does not bear out what the delta says of its evidence";
+    Some(Denial::new(Code::UnsupportedPromotion, CheckKind::Support, reason).of(&other.evidence_id))
 }
 
 /// What the protocol has verified for a delta: origins, authorities, closing positions.
@@ -218,9 +238,24 @@ fn authority_holds(view: &View, delta: &Delta, authority: &AuthorityRef, now: &c
             appointed
                 && delta.changes.iter().all(|change| branch!("commit.appointment_only_restricts", restricts(change)))
         }
-        // No instruction is recorded apart from a declaration or a decision.
-        AuthorityKind::Instruction => false,
+        AuthorityKind::Instruction => authorized_in_review(view, delta, &authority.reference),
     }
+}
+
+/// Of all reviews only the user's effect authorization stands behind a commit, and only for the exact changes (DEC-93).
+fn authorized_in_review(view: &View, delta: &Delta, reference: &ArtifactRef) -> bool {
+    let Some(receipt) = view.reviews.cited(reference) else {
+        return false;
+    };
+    let authorizes = receipt.decision == ReviewDecision::EffectAuthorization;
+    let exactly = closer_contracts::canonical::digest_of(&delta.changes).is_ok_and(|d| d == receipt.artifact_digest);
+    let users = view.state.profile().is_some_and(|profile| profile.user == receipt.reviewer.identity);
+    let stands =
+        review::review(view, receipt.artifact_digest, &receipt.subject, receipt.decision) == review::Review::Given;
+    branch!("commit.review_authorizes_effect", authorizes)
+        && branch!("commit.review_names_changes", exactly)
+        && users
+        && branch!("commit.review_stands", stands)
 }
 
 fn in_effect(declaration: &closer_contracts::audit::Declaration, now: &closer_contracts::Timestamp) -> bool {

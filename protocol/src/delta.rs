@@ -4,14 +4,14 @@ use crate::input::{Moment, Reply};
 use crate::sequence::{Deciding, record_payload};
 use crate::view::{Episode, OnRecord, View};
 use crate::work::lineage;
-use crate::{services, streams, sufficiency};
+use crate::{conference, services, streams, sufficiency};
 use closer_contracts::adjudication::{Disposition, Phase};
 use closer_contracts::auth::AuthRecord;
 use closer_contracts::branch;
 use closer_contracts::delta::{AdmissionPath, Change, Delta};
 use closer_contracts::digest::Digest;
 use closer_contracts::evidence::{Evidence, ReadbackOutcome};
-use closer_contracts::id::{ClaimId, DeltaId, PayloadId, PropositionId, Text};
+use closer_contracts::id::{ClaimId, DeltaId, ObligationId, PayloadId, PropositionId, Text};
 use closer_contracts::item::{Claim, Item, Standing};
 use closer_contracts::obligation::{AssessmentStatus, Condition, Obligation, ObligationStatus};
 use closer_contracts::refs::{ProducerRole, VersionedRef};
@@ -20,7 +20,7 @@ use closer_contracts::work::{
     EvidenceRelation, ProposedClaim, Proposition, ReferenceStatus, Relation, ScopeMatch, ValidAt,
 };
 use closer_contracts::{Fault, Payload};
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 /// What a readback that was adjudicated says about the proposition its postcondition is named after.
@@ -54,9 +54,12 @@ pub fn relation_of(readback: &OnRecord<Evidence>) -> Option<EvidenceRelation> {
 #[must_use]
 pub fn relations(view: &View, episode: &Episode) -> BTreeMap<PropositionId, Vec<EvidenceRelation>> {
     let mut found: BTreeMap<PropositionId, Vec<EvidenceRelation>> = BTreeMap::new();
-    let results = episode.results.iter().filter_map(|id| view.results.get(id));
-    for relation in results.flat_map(|result| result.body.assessments.clone()) {
-        found.entry(relation.proposition_id.clone()).or_default().push(sufficiency::resolve(&relation, view));
+    let mut known = BTreeSet::new();
+    for relation in said(view, episode) {
+        let relation = borne_out(view, &episode.obligation_id, &relation);
+        if branch!("delta.said_once", known.insert(sufficiency::digest_of(&relation))) {
+            found.entry(relation.proposition_id.clone()).or_default().push(relation);
+        }
     }
     for adjudication in episode.adjudications.iter().filter_map(|id| view.adjudications.get(id)) {
         if adjudication.body.phase != Phase::PostOutcome || adjudication.body.disposition == Disposition::Unknown {
@@ -69,6 +72,26 @@ pub fn relations(view: &View, episode: &Episode) -> BTreeMap<PropositionId, Vec<
         }
     }
     found
+}
+
+/// The relations that an episode's participants pointed out: those of its results, or of its conference where it had one.
+fn said(view: &View, episode: &Episode) -> Vec<EvidenceRelation> {
+    if let Some(round) = view.conferences.of_episode(&episode.episode_id) {
+        return conference::relations(view, round);
+    }
+    let results = episode.results.iter().filter_map(|id| view.results.get(id));
+    results.flat_map(|result| result.body.assessments.clone()).collect()
+}
+
+/// A relation as the record and the rule for its proposition bear it out.
+#[must_use]
+pub fn borne_out(view: &View, obligation_id: &ObligationId, relation: &EvidenceRelation) -> EvidenceRelation {
+    let obligation = view.state.obligation(obligation_id);
+    let rule = obligation.map(|obligation| rule_for(view, obligation, &relation.proposition_id));
+    match rule.and_then(|reference| view.state.rule(&reference)) {
+        Some(rule) => sufficiency::borne_out(relation, rule, view),
+        None => sufficiency::resolve(relation, view),
+    }
 }
 
 /// Whether nothing newer was observed in the same stream: what an earlier attempt left behind no longer bears on anything.
@@ -172,6 +195,10 @@ fn claims(
     let results = episode.results.iter().filter_map(|id| view.results.get(id));
     let mut proposed: BTreeMap<PropositionId, ProposedClaim> = results
         .flat_map(|result| result.body.claims.clone())
+        .filter(|claim| {
+            let round = view.conferences.of_episode(&episode.episode_id);
+            !round.is_some_and(|round| conference::withdrawn(round, &claim.proposition.proposition_id))
+        })
         .map(|claim| (claim.proposition.proposition_id.clone(), claim))
         .collect();
     for condition in &obligation.resolution_conditions {
@@ -205,7 +232,7 @@ fn is_support(relation: &EvidenceRelation) -> bool {
     relation.relation == Relation::Supports
 }
 
-fn rule_for(view: &View, obligation: &Obligation, proposition: &PropositionId) -> VersionedRef {
+pub(crate) fn rule_for(view: &View, obligation: &Obligation, proposition: &PropositionId) -> VersionedRef {
     let own = obligation.resolution_conditions.iter().find(|condition| condition.proposition == *proposition);
     let any = view
         .state

@@ -1,5 +1,6 @@
 //! What a record's body holds, by its kind: the typed form that the fold reads and the builder writes.
 
+use crate::conference::Proceeding;
 use crate::incident::IncidentStep;
 use closer_contracts::audit::{
     CommitReceipt, Confession, Declaration, DisclosureIncident, DisclosureReceipt, ReconciliationReceipt,
@@ -7,6 +8,7 @@ use closer_contracts::audit::{
 };
 use closer_contracts::auth::{AuthRecord, SigningScope, Subject};
 use closer_contracts::canonical::{self, Canonical};
+use closer_contracts::conference::{Conference, ConferenceMove};
 use closer_contracts::contract::Check;
 use closer_contracts::digest::Digest;
 use closer_contracts::event::MatchReceipt;
@@ -19,6 +21,7 @@ use closer_contracts::id::{
 use closer_contracts::record::{Record, RecordKind, StreamId};
 use closer_contracts::refs::{ActorRef, Amounts, ArtifactRef, Plain, VersionedRef};
 use closer_contracts::refusal::{Refusal, RefusalCode};
+use closer_contracts::review::ReviewReceipt;
 use closer_contracts::time::Timestamp;
 use closer_contracts::{Payload, word_enum};
 use closer_state::{Commit, Genesis};
@@ -113,6 +116,14 @@ artifacts! {
     IncidentStep(IncidentStep) = "incident_step" by step_id,
     /// What an assessment read.
     ReadSet(ReadSet) = "read_set" by read_set_id,
+    /// The contract of a conference.
+    Conference(Conference) = "conference" by conference_id,
+    /// A participant's move in one.
+    ConferenceMove(ConferenceMove) = "conference_move" by move_id,
+    /// What the runtime records of one.
+    Proceeding(Proceeding) = "proceeding" by proceeding_id,
+    /// A person's review of one exact artifact.
+    ReviewReceipt(ReviewReceipt) = "review_receipt" by receipt_id,
 }
 
 impl ArtifactBody {
@@ -130,7 +141,10 @@ impl ArtifactBody {
             Self::AcceptanceReceipt(_) => Some(SigningScope::AcceptanceReceipt),
             Self::Confession(_) => Some(SigningScope::Confession),
             Self::Incident(_) | Self::IncidentStep(_) => Some(SigningScope::DisclosureIncident),
-            Self::ReadSet(_) => None,
+            Self::Conference(_) => Some(SigningScope::Conference),
+            Self::ConferenceMove(_) => Some(SigningScope::ConferenceMove),
+            Self::ReviewReceipt(_) => Some(SigningScope::ReviewReceipt),
+            Self::ReadSet(_) | Self::Proceeding(_) => None,
         }
     }
 

@@ -15,7 +15,8 @@ use closer_contracts::adjudication::{Disposition, Phase};
 use closer_contracts::branch;
 use closer_contracts::fault::Fault;
 use closer_contracts::id::{
-    ActorId, AttemptId, DeltaId, EpisodeId, EvidenceId, GrantId, Key, ObligationId, PayloadId, Text, WorkId,
+    ActorId, AttemptId, ConferenceId, DeltaId, EpisodeId, EvidenceId, GrantId, Key, ObligationId, PayloadId, Text,
+    WorkId,
 };
 use closer_contracts::item::{Identity, ItemKind, Standing};
 use closer_contracts::refs::ProducerRole;
@@ -131,6 +132,11 @@ pub enum Next {
         /// In which assessment role.
         role: Key,
     },
+    /// A conference goes on: its own [`turn`](crate::conference::turn) says how.
+    Confer {
+        /// The conference.
+        conference_id: ConferenceId,
+    },
     /// Ask the participant that the work was issued to.
     Ask {
         /// The work.
@@ -237,6 +243,16 @@ pub fn next(view: &View, episode: &Episode, at: &Moment) -> Next {
     if branch!("episode.bound_reached", !in_flight && episode.stops_at <= at.now) {
         return ending(EpisodeEnd::BoundReached, "the episode's time is over");
     }
+    let round = view.conferences.of_episode(&episode.episode_id);
+    if let Some(round) = round.filter(|round| branch!("episode.conference_under_way", round.report.is_none())) {
+        return Next::Confer { conference_id: round.contract.conference_id.clone() };
+    }
+    if round.is_some() {
+        let results = results_of(view, episode);
+        // What one of several leaves to the user is asked before anything that another proposes is done.
+        let asked = for_the_user(episode, &results).filter(|_| branch!("episode.user_asked_first", true));
+        return asked.unwrap_or_else(|| next_on(view, episode, &results, at));
+    }
     let Some(work_id) = episode.work.last() else {
         return match participant(view) {
             Some(participant) => Next::Work { participant, role: Key::from("worker") },
@@ -259,18 +275,36 @@ pub fn next(view: &View, episode: &Episode, at: &Moment) -> Next {
             None => ending(EpisodeEnd::NoAnswer, "the work was issued to nobody"),
         };
     };
-    for proposal in &result.body.action_proposals {
-        if let Some(next) = next_for(view, episode, result, proposal, at) {
-            return next;
+    next_on(view, episode, &[result], at)
+}
+
+/// The results of an episode's conference, in order.
+fn results_of<'a>(view: &'a View, episode: &Episode) -> Vec<&'a OnRecord<WorkResult>> {
+    episode.results.iter().filter_map(|id| view.results.get(id)).collect()
+}
+
+/// The next stage once the participants have answered: their proposals one after another, then what belongs to the user,
+/// then what can be distilled.
+fn next_on(view: &View, episode: &Episode, results: &[&OnRecord<WorkResult>], at: &Moment) -> Next {
+    for result in results {
+        for proposal in &result.body.action_proposals {
+            if let Some(next) = next_for(view, episode, result, proposal, at) {
+                return next;
+            }
         }
     }
-    if branch!("episode.judgment_is_the_users", bench::belongs_to_user(&result.body)) {
-        return match episode.packets.is_empty() {
-            true => Next::AskUser { result: result.payload.id().clone(), proposal: None },
-            false => ending(EpisodeEnd::AwaitingUser, "a judgment of the user is awaited"),
-        };
-    }
-    next_delta(view, episode)
+    for_the_user(episode, results).unwrap_or_else(|| next_delta(view, episode))
+}
+
+/// The question that a result leaves to the user, or that it has been asked.
+fn for_the_user(episode: &Episode, results: &[&OnRecord<WorkResult>]) -> Option<Next> {
+    let mut results = results.iter();
+    let result =
+        results.find(|result| branch!("episode.judgment_is_the_users", bench::belongs_to_user(&result.body)))?;
+    Some(match episode.packets.is_empty() {
+        true => Next::AskUser { result: result.payload.id().clone(), proposal: None },
+        false => ending(EpisodeEnd::AwaitingUser, "a judgment of the user is awaited"),
+    })
 }
 
 /// How often a stage's payload is drafted anew because it was refused, before the episode ends as refused.

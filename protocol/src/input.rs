@@ -108,6 +108,8 @@ pub enum Input {
         /// For people.
         reason: Text,
     },
+    /// The coordinator takes a conference one step further, or somebody reaches for a position of it.
+    Confer(crate::conference::Proceed),
     /// Time has passed: whatever is due happens.
     Tick,
     /// The process, or a part of it, has started again: attempts without an outcome are unknown from now on, but for those

@@ -27,6 +27,8 @@ pub mod disclose;
 pub mod incident;
 pub mod work;
 
+pub mod conference;
+
 pub mod action;
 pub mod dispatch;
 pub mod readback;
@@ -37,6 +39,7 @@ pub mod delta;
 
 pub mod bench;
 pub mod cancel;
+pub mod review;
 pub mod tick;
 pub mod timers;
 pub mod urgent;

@@ -298,7 +298,11 @@ impl Touched {
                 | ArtifactBody::Confession(_)
                 | ArtifactBody::Incident(_)
                 | ArtifactBody::IncidentStep(_)
-                | ArtifactBody::ReadSet(_) => {}
+                | ArtifactBody::ReadSet(_)
+                | ArtifactBody::Conference(_)
+                | ArtifactBody::ConferenceMove(_)
+                | ArtifactBody::Proceeding(_)
+                | ArtifactBody::ReviewReceipt(_) => {}
             },
             Entry::Commit(commit) => self.by_commit(commit),
             Entry::Genesis(_)

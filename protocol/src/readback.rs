@@ -28,7 +28,7 @@ use closer_contracts::{Fault, Payload};
 use std::sync::Arc;
 
 /// Whether an observation shows one expected thing; `None` where it does not show the field at all.
-fn meets(expectation: &Expectation, observation: &TypedValue) -> Option<bool> {
+pub(crate) fn meets(expectation: &Expectation, observation: &TypedValue) -> Option<bool> {
     let shown = Plain(observation.value.0.get(expectation.field.as_str())?.clone());
     let expected = &expectation.value;
     let times = || {

@@ -16,12 +16,15 @@ use crate::entry::{ArtifactBody, Entry};
 use crate::input::{Effect, Input, Moment, Reply, Step};
 use crate::intake::{self, Refused};
 use crate::view::{Divergence, View};
-use crate::{adjudicate, bench, commit, delta, disclose, dispatch, episode, matching, readback, streams, urgent, work};
+use crate::{
+    adjudicate, bench, commit, conference, delta, disclose, dispatch, episode, matching, readback, streams, urgent,
+    work,
+};
 use closer_contracts::audit::DisclosureReceipt;
 use closer_contracts::branch;
 use closer_contracts::envelope::Body;
 use closer_contracts::id::Id;
-use closer_contracts::record::{ClaimKey, Lane, Reads};
+use closer_contracts::record::{ClaimKey, CustodyClass, Lane, Reads};
 use closer_contracts::refusal::{CheckKind, Denial, RefusalCode};
 use closer_contracts::{Fault, Payload};
 use std::collections::VecDeque;
@@ -48,6 +51,7 @@ pub fn lane(input: &Input, view: &View) -> Lane {
         | Input::Open { .. }
         | Input::Dispatch { .. }
         | Input::Commit { .. }
+        | Input::Confer(_)
         | Input::End { .. } => Lane::Ordinary,
     }
 }
@@ -207,6 +211,7 @@ fn decide(
         Input::Performed { attempt_id, performed } => dispatch::performed(&mut deciding, attempt_id, performed)?,
         Input::Commit { delta_id } => commit::admit(&mut deciding, delta_id)?,
         Input::End { episode_id, end, reason } => episode::end(&mut deciding, episode_id, *end, reason)?,
+        Input::Confer(proceed) => conference::proceed(&mut deciding, proceed)?,
         Input::Tick => crate::tick::tick(&mut deciding)?,
         Input::Recover { running } => dispatch::recover(&mut deciding, running)?,
     };
@@ -267,6 +272,7 @@ fn refuse_taken<'a>(
         Input::Performed { attempt_id, .. } => (Id::from(attempt_id), None),
         Input::Commit { delta_id } => (Id::from(delta_id), None),
         Input::Unseen { target, .. } => (Id::new(target.address.as_str()), None),
+        Input::Confer(proceed) => (Id::from(proceed.conference_id()), None),
         Input::Unreadable { .. } | Input::Tick | Input::Recover { .. } => (Id::from("sequence"), None),
     };
     deciding.batch = Batch::new(deciding.view, reads, &deciding.at.now, lane(input, deciding.view));
@@ -320,6 +326,18 @@ pub(crate) fn record_payload(
     deciding: &mut Deciding<'_>,
     payload: &Arc<Payload>,
     auth: &closer_contracts::auth::AuthRecord,
+    streams: Vec<closer_contracts::record::StreamId>,
+    claims: Vec<(closer_contracts::record::ClaimKey, closer_contracts::Digest)>,
+) -> Result<closer_contracts::refs::ArtifactRef, Fault> {
+    record_payload_in(CustodyClass::Open, deciding, payload, auth, streams, claims)
+}
+
+/// As [`record_payload`], for a body that only this class of readers may read.
+pub(crate) fn record_payload_in(
+    custody: CustodyClass,
+    deciding: &mut Deciding<'_>,
+    payload: &std::sync::Arc<Payload>,
+    auth: &closer_contracts::auth::AuthRecord,
     mut streams: Vec<closer_contracts::record::StreamId>,
     mut claims: Vec<(closer_contracts::record::ClaimKey, closer_contracts::Digest)>,
 ) -> Result<closer_contracts::refs::ArtifactRef, Fault> {
@@ -327,7 +345,7 @@ pub(crate) fn record_payload(
     streams.extend(envelope.episode_id.as_ref().map(streams::episode));
     streams.extend(envelope.obligation_ids.iter().map(streams::history));
     claims.push((streams::payload_claim(payload.id()), payload.content_digest()));
-    deciding.batch.push(payload.id().as_str(), Entry::Payload(payload.clone()), streams, claims)?;
+    deciding.batch.push_in(custody, payload.id().as_str(), Entry::Payload(payload.clone()), streams, claims)?;
     deciding.batch.auth(auth)?;
     if let Some(episode_id) = &envelope.episode_id {
         deciding.effects.push(Effect::Advance(episode_id.clone()));

@@ -92,6 +92,12 @@ pub fn ledger() -> StreamId {
     StreamId::new("ledger")
 }
 
+/// Audit: human reviews.
+#[must_use]
+pub fn reviews() -> StreamId {
+    StreamId::new("reviews")
+}
+
 /// Audit: the Bench.
 #[must_use]
 pub fn bench() -> StreamId {

@@ -7,13 +7,15 @@
 use crate::input::Moment;
 use crate::view::View;
 use closer_contracts::branch;
+use closer_contracts::canonical;
+use closer_contracts::digest::Digest;
 use closer_contracts::evidence::Evidence;
-use closer_contracts::id::{Key, PropositionId, SourceId};
-use closer_contracts::item::{Rule, RuleBody, Standing};
+use closer_contracts::id::{Key, ObservationStreamId, PropositionId, SourceId};
+use closer_contracts::item::{Rule, RuleBody, Shown, Standing};
 use closer_contracts::obligation::AssessmentStatus;
 use closer_contracts::work::{EvidenceRelation, ReferenceStatus, Relation, ScopeMatch, TargetVersion, ValidAt};
 use closer_monitor::ClockStanding;
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 /// The relation as the record bears it out: its reference status is the system's own, whatever was claimed, and the
 /// limitations of the evidence travel with it.
@@ -36,6 +38,45 @@ pub fn resolve(relation: &EvidenceRelation, view: &View) -> EvidenceRelation {
         }
     }
     resolved
+}
+
+/// The relation as the record and the rule bear it out. Where the rule says what an observation must show, the newest
+/// observation of the stream is compared, and no participant's reading of it counts (§6.3, DEC-33). An observation of a
+/// target that the rule is not about says nothing, whatever was claimed of it (C8).
+#[must_use]
+pub fn borne_out(relation: &EvidenceRelation, rule: &Rule, view: &View) -> EvidenceRelation {
+    let mut borne_out = resolve(relation, view);
+    let shown = match &rule.body {
+        RuleBody::Sufficiency { shown, .. } => shown.as_ref(),
+        RuleBody::Matching { .. } | RuleBody::Decision { .. } => None,
+    };
+    let (Some(shown), Some(cited)) = (shown, view.evidence.get(&relation.evidence_id)) else {
+        return borne_out;
+    };
+    let binding = &cited.body.target_binding;
+    if branch!("sufficiency.other_target", !shown.targets.covers(&binding.target)) {
+        borne_out.scope_match = ScopeMatch::NotApplicable;
+        return borne_out;
+    }
+    borne_out.scope_match = ScopeMatch::Applicable;
+    let newest = view.observed.get(&binding.observation_sequence_ref).and_then(|(_, id)| view.evidence.get(id));
+    let witness = newest.filter(|_| branch!("sufficiency.newest_decides", true)).unwrap_or(cited);
+    let says = says(shown, &witness.body);
+    if branch!("sufficiency.observation_decides", relation.relation != Relation::Irrelevant) {
+        borne_out.relation = says;
+    }
+    borne_out
+}
+
+/// What an observation says by itself about what must be shown.
+fn says(shown: &Shown, evidence: &Evidence) -> Relation {
+    let results = shown.expectations.iter().map(|expected| crate::readback::meets(expected, &evidence.observation));
+    let results: Vec<Option<bool>> = results.collect();
+    match (results.contains(&Some(false)), results.contains(&None)) {
+        (true, _) => Relation::Contradicts,
+        (false, true) => Relation::Unresolved,
+        (false, false) => Relation::Supports,
+    }
 }
 
 /// When and where in its stream an observation stands.
@@ -67,21 +108,27 @@ pub fn assess(
         .iter()
         .filter(|relation| branch!("sufficiency.about_proposition", relation.proposition_id == *proposition))
         .filter(|relation| !branch!("sufficiency.irrelevant", relation.relation == Relation::Irrelevant))
+        .map(|relation| borne_out(relation, rule, view))
         .filter(|relation| relation.scope_match != ScopeMatch::NotApplicable)
-        .map(|relation| resolve(relation, view))
         .collect();
     if branch!("sufficiency.nothing_assessed", about.is_empty()) {
         return AssessmentStatus::Unassessed;
     }
     let relevant: Vec<&EvidenceRelation> = about.iter().filter(|relation| is_relevant(relation)).collect();
+    let newest = newest_of(&relevant);
     let standing: Vec<&EvidenceRelation> =
-        relevant.iter().copied().filter(|relation| !is_superseded(relation, &relevant)).collect();
+        relevant.iter().copied().filter(|relation| !is_superseded(relation, &newest)).collect();
     let contradicted = standing.iter().any(|relation| relation.relation == Relation::Contradicts);
     if branch!("sufficiency.contradicted", contradicted) {
         return AssessmentStatus::NotMet;
     }
-    let RuleBody::Sufficiency { distinct_sources_min, age_ms_max, accepts_unknown_target_version, observation_types } =
-        &rule.body
+    let RuleBody::Sufficiency {
+        distinct_sources_min,
+        age_ms_max,
+        accepts_unknown_target_version,
+        observation_types,
+        ..
+    } = &rule.body
     else {
         return AssessmentStatus::Insufficient;
     };
@@ -110,13 +157,27 @@ fn is_relevant(relation: &EvidenceRelation) -> bool {
     branch!("sufficiency.resolved", resolved) && branch!("sufficiency.applicable", applicable) && speaks
 }
 
+/// The newest observation of each stream among these relations.
+fn newest_of<'a>(relevant: &[&'a EvidenceRelation]) -> BTreeMap<&'a ObservationStreamId, u64> {
+    let mut newest = BTreeMap::new();
+    for relation in relevant {
+        let at = &relation.valid_at;
+        let known: &mut u64 = newest.entry(&at.observation_sequence_ref).or_default();
+        *known = at.observation_version.max(*known);
+    }
+    newest
+}
+
 /// Whether a later observation of the same stream speaks to the same proposition.
-fn is_superseded(relation: &EvidenceRelation, relevant: &[&EvidenceRelation]) -> bool {
+fn is_superseded(relation: &EvidenceRelation, newest: &BTreeMap<&ObservationStreamId, u64>) -> bool {
     let own = &relation.valid_at;
-    relevant.iter().any(|other| {
-        let same_stream = other.valid_at.observation_sequence_ref == own.observation_sequence_ref;
-        branch!("sufficiency.same_stream", same_stream) && other.valid_at.observation_version > own.observation_version
-    })
+    let later = newest.get(&own.observation_sequence_ref).is_some_and(|newest| *newest > own.observation_version);
+    branch!("sufficiency.same_stream", later)
+}
+
+/// A relation's digest, by which one that is said several times is known again.
+pub(crate) fn digest_of(relation: &EvidenceRelation) -> Digest {
+    canonical::digest_of(relation).unwrap_or_else(|_| Digest::of(relation.evidence_id.as_str().as_bytes()))
 }
 
 struct Demands<'a> {

@@ -244,6 +244,10 @@ pub struct View {
     pub refusals: u64,
     /// How many inputs could not be read or authenticated, as far as that is on record.
     pub unreadable: u64,
+    /// Human reviews, beside the governing state.
+    pub reviews: crate::review::Reviews,
+    /// Conferences, and what every context has seen of them.
+    pub conferences: crate::conference::Table,
     /// What traces run through.
     pub chain: Chain,
 }
@@ -300,6 +304,8 @@ impl Default for View {
             genesis: None,
             refusals: 0,
             unreadable: 0,
+            reviews: crate::review::Reviews::default(),
+            conferences: crate::conference::Table::default(),
             chain: Chain::default(),
         }
     }
@@ -365,12 +371,14 @@ impl View {
             }
             Body::Work(body) => {
                 let disclosure = Key::new(payload.envelope().disclosure.id.as_str());
+                self.conferences.fold_work(body, self.released.get(&disclosure).map(|receipt| &receipt.recipient));
                 if let Some(receipt) = self.released.get(&disclosure) {
                     self.issued_to.insert(body.work_id.clone(), receipt.recipient.clone());
                 }
                 self.works.insert(body.work_id.clone(), Self::on_record(payload, body, admitted_at));
             }
             Body::Result(body) => {
+                self.conferences.fold_result(payload, body);
                 self.answered.insert(body.work_id.clone(), id.clone());
                 self.results.insert(id.clone(), Self::on_record(payload, body, admitted_at));
             }
@@ -460,6 +468,10 @@ impl View {
                 self.disclosures.insert(Key::new(receipt.disclosure_id.as_str()), disclosure);
                 self.released.insert(Key::new(receipt.disclosure_id.as_str()), Arc::new((**receipt).clone()));
             }
+            ArtifactBody::Conference(contract) => self.conferences.fold_contract(contract, admitted_at),
+            ArtifactBody::ReviewReceipt(receipt) => self.reviews.fold(receipt, reference),
+            ArtifactBody::ConferenceMove(made) => self.conferences.fold_move(made, reference),
+            ArtifactBody::Proceeding(proceeding) => self.conferences.fold_proceeding(proceeding, reference),
             ArtifactBody::Declaration(declaration) => {
                 let entry = (reference, Arc::new((**declaration).clone()));
                 self.declarations.insert(declaration.declaration_id.clone(), entry);

@@ -1,11 +1,14 @@
 //! Bounded work: a packet to one participant, and the answer that comes back. Spec: §4.1, §4.3, C5, C6.
 
+mod question;
+
 use crate::batch::Batch;
+use crate::conference::{self, Round};
 use crate::disclose::{self, Asked, Candidates, Projection, work_purpose};
 use crate::incident;
 use crate::input::Reply;
 use crate::ledger::{self, Ledger};
-use crate::sequence::{Deciding, record_payload};
+use crate::sequence::{Deciding, record_payload, record_payload_in};
 use crate::services::{self, Lineage};
 use crate::streams;
 use crate::view::{Episode, View};
@@ -13,14 +16,16 @@ use closer_contracts::audit::DisclosureReceipt;
 use closer_contracts::auth::AuthRecord;
 use closer_contracts::branch;
 use closer_contracts::canonical::Canonical;
+use closer_contracts::conference::Seat;
 use closer_contracts::contract::Check;
 use closer_contracts::id::{ActorId, CoalitionId, Id, Key, OperationId, PayloadId, WorkId};
 use closer_contracts::refs::{Amounts, ProducerRole, VersionedRef};
 use closer_contracts::refusal::{CheckKind, Denial, RefusalCode as Code};
 use closer_contracts::time::Timestamp;
-use closer_contracts::work::{Question, StopCondition, Work, WorkResult};
+use closer_contracts::work::{StopCondition, Work, WorkResult};
 use closer_contracts::{Fault, Payload};
 use closer_monitor::Reservation;
+use std::collections::BTreeSet;
 use std::sync::Arc;
 
 /// The output contract that every participant's answer meets.
@@ -62,25 +67,48 @@ pub fn draft(
     role: &Key,
     now: &Timestamp,
 ) -> Result<Packet, Fault> {
+    packet(view, episode, recipient, role, None, now)
+}
+
+/// Drafts the work that a conference asks one of its seats with: its declared subjects, on its declared evidence (§4.1).
+///
+/// # Errors
+/// As [`draft`].
+pub fn draft_for_seat(
+    view: &View,
+    episode: &Episode,
+    round: &Round,
+    seat: &Seat,
+    now: &Timestamp,
+) -> Result<Packet, Fault> {
+    packet(view, episode, &seat.actor, &seat.role, Some(round), now)
+}
+
+fn packet(
+    view: &View,
+    episode: &Episode,
+    recipient: &ActorId,
+    role: &Key,
+    round: Option<&Round>,
+    now: &Timestamp,
+) -> Result<Packet, Fault> {
     let obligation = view.state.obligation(&episode.obligation_id).ok_or_else(|| {
         Fault::new(Code::UnresolvedRef, "the episode's obligation is not accepted").within(&episode.obligation_id)
     })?;
     let seed = format!("{}.{}", episode.episode_id, episode.work.len() + 1);
     let asked =
         Asked { recipient, purpose: &work_purpose(), required: disclose::required(view, obligation, role), all: false };
-    let candidates = Candidates::for_work(view, episode, obligation)?;
+    let candidates = Candidates::for_work(view, episode, obligation, round)?;
     let projection = Projection::of(view, &asked, &candidates);
     let (items, disclosure) = projection.release(view, &asked, &seed, vec![packet_use()], now)?;
     let disclosure_ref = disclose::reference(&disclosure)?;
+    let coalition = CoalitionId::new(crate::derived_id("coalition", episode.episode_id.as_str()));
     let left_ms = u64::try_from(episode.stops_at.unix_ms().saturating_sub(now.unix_ms())).unwrap_or(0).max(1);
     let work = Work {
         work_id: WorkId::new(crate::derived_id("work", &seed)),
-        question: Question {
-            text: obligation.gap.text.clone(),
-            subject_refs: obligation.gap.propositions.iter().map(Id::from).collect(),
-        },
+        question: question::of(obligation, role, round),
         role: role.clone(),
-        coalition_ref: CoalitionId::new(crate::derived_id("coalition", episode.episode_id.as_str())),
+        coalition_ref: round.map_or(coalition, Round::coalition),
         membership_version: 1,
         context_items: items,
         proposal_vocabulary_ref: vocabulary(),
@@ -141,6 +169,7 @@ pub(crate) fn objections(
 ) -> Result<Vec<Denial>, Fault> {
     let mut denials = disclose::objections(view, batch, payload.envelope(), work, receipt)?;
     denials.extend(suspended(view, payload));
+    denials.extend(conference::packet_denials(view, work, &receipt.recipient)?);
     let known = work.output_contract_ref == output_contract() && work.proposal_vocabulary_ref == vocabulary();
     if branch!("work.contract_incompatible", !known) {
         let reason = "the work asks for an answer under a contract or vocabulary that is not in use";
@@ -251,7 +280,8 @@ pub(crate) fn answer(
     let mut propositions: Vec<_> =
         result.assessments.iter().map(|relation| streams::proposition(&relation.proposition_id)).collect();
     propositions.extend(result.claims.iter().map(|claim| streams::proposition(&claim.proposition.proposition_id)));
-    let reference = record_payload(deciding, payload, auth, propositions, Vec::new())?;
+    let custody = conference::custody_of(deciding.view, result);
+    let reference = record_payload_in(custody, deciding, payload, auth, propositions, Vec::new())?;
     let issued_at = deciding.view.works.get(&result.work_id).map(|work| work.admitted_at.unix_ms());
     let took = issued_at.map(|issued_at| deciding.at.now.unix_ms().saturating_sub(issued_at));
     let used = Amounts { calls: Some(1), time_ms: took.and_then(|took| took.try_into().ok()), ..Amounts::default() };
@@ -262,7 +292,7 @@ pub(crate) fn answer(
 fn unfounded(deciding: &Deciding<'_>, result: &WorkResult, payload: &Payload) -> Vec<Denial> {
     let view = deciding.view;
     let producer = &payload.envelope().producer.actor_id;
-    let mut denials = Vec::new();
+    let mut denials = conference::answer_denials(view, result);
     let issued = view.issued_to.get(&result.work_id) == Some(producer);
     if branch!("work.not_issued_to_producer", !issued) {
         let reason = "no such work was issued to this participant";
@@ -293,6 +323,13 @@ fn unfounded(deciding: &Deciding<'_>, result: &WorkResult, payload: &Payload) ->
             denials.push(Denial::new(Code::UnresolvedRef, CheckKind::Resolution, reason).of(evidence_id));
         }
     }
+    let known = propositions(view, result, payload);
+    for relation in &result.assessments {
+        if branch!("work.unknown_proposition_related", !known.contains(&(&relation.proposition_id).into())) {
+            let reason = "the answer relates evidence to a proposition that nothing names";
+            denials.push(Denial::new(Code::UnresolvedRef, CheckKind::Resolution, reason).of(&relation.proposition_id));
+        }
+    }
     for proposal in &result.action_proposals {
         let known = view.state.operation(&OperationId::new(proposal.operation.as_str())).is_some();
         if branch!("work.proposal_outside_vocabulary", !known) {
@@ -302,4 +339,20 @@ fn unfounded(deciding: &Deciding<'_>, result: &WorkResult, payload: &Payload) ->
         }
     }
     denials
+}
+
+/// The propositions that an answer may relate evidence to: those of its question and obligation, those it claims or would
+/// establish itself, and those that something accepted is about.
+fn propositions(view: &View, result: &WorkResult, payload: &Payload) -> BTreeSet<Id> {
+    let asked = view.works.get(&result.work_id).map(|work| work.body.question.subject_refs.clone());
+    let own = result.claims.iter().map(|claim| Id::from(&claim.proposition.proposition_id));
+    let proposed = result.action_proposals.iter().map(|proposal| proposal.expected_postcondition.id.clone());
+    let obligations = payload.envelope().obligation_ids.iter().filter_map(|id| view.state.obligation(id));
+    let open = obligations.flat_map(|obligation| {
+        let conditions = obligation.resolution_conditions.iter().map(|condition| &condition.proposition);
+        obligation.gap.propositions.iter().chain(conditions).map(Id::from)
+    });
+    let related = result.assessments.iter().map(|relation| &relation.proposition_id);
+    let accepted = related.filter(|id| view.state.claims_on(id).next().is_some()).map(Id::from);
+    asked.into_iter().flatten().chain(own).chain(proposed).chain(open).chain(accepted).collect()
 }

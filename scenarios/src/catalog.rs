@@ -7,6 +7,7 @@
 mod expect;
 mod given;
 mod incident;
+mod inquiry;
 mod step;
 mod transcript;
 mod words;

@@ -7,7 +7,8 @@ use closer_contracts::event::Facet;
 use closer_contracts::id::{ActorId, ArtifactId, Key, ObligationId, OperationId, Text};
 use closer_contracts::item::{
     Appointment, EffectClass, Identity, IdentityKind, Item, Mechanism, OperationEntry, ParameterBound, ParameterRule,
-    ParameterType, Policy, PolicyBody, ReadbackMethod, RepeatSafety, Rule, RuleBody, Source, Standing, Verification,
+    ParameterType, Policy, PolicyBody, ReadbackMethod, RepeatSafety, Rule, RuleBody, Shown, Source, Standing,
+    Verification,
 };
 use closer_contracts::obligation::{
     AssessmentStatus, Condition, Gap, Obligation, ObligationDependency, ObligationStatus, Origin, Watch,
@@ -18,11 +19,15 @@ use closer_contracts::refs::{
     Amounts, ArtifactRef, AuthenticatedIssuer, Plain, ProducerRole, Scope, Target, TargetPattern, VersionedRef,
 };
 use closer_contracts::time::Timestamp;
+use closer_contracts::work::{Comparison, Expectation, Proposition};
 use closer_protocol::genesis::Founding;
 use serde_json::json;
 
 /// The moment at which scenarios begin.
 pub const BEGINNING: &str = "2026-01-01T12:00:00Z";
+
+/// The three participants of the reference configuration, each named after its role (§4.1).
+pub const INQUIRY: [&str; 3] = ["remainder", "investigator", "regulator"];
 
 /// A deployment under construction; every part can be changed before it is founded.
 #[derive(Debug, Clone)]
@@ -129,6 +134,18 @@ pub fn grant(id: &str, operation: &str, plans: &[&str]) -> Grant {
     }
 }
 
+/// The proposition of an obligation: that the service has this plan.
+#[must_use]
+pub fn proposition(obligation: &str, plan: &str) -> Proposition {
+    Proposition {
+        proposition_id: format!("p-{obligation}").into(),
+        subject: "service-a".into(),
+        predicate: "plan".into(),
+        object: Plain(json!(plan)),
+        scope: scope(),
+    }
+}
+
 /// The user, as the issuer of what is founded.
 #[must_use]
 pub fn issuer() -> AuthenticatedIssuer {
@@ -214,6 +231,17 @@ pub fn releases(purpose: &str, recipient: &str, categories: &[&str]) -> Disclosu
     }
 }
 
+/// One source suffices, of any age and kind.
+const fn one_source() -> RuleBody {
+    RuleBody::Sufficiency {
+        distinct_sources_min: 1,
+        age_ms_max: None,
+        accepts_unknown_target_version: true,
+        observation_types: Vec::new(),
+        shown: None,
+    }
+}
+
 impl Default for Deployment {
     fn default() -> Self {
         let profile = Profile {
@@ -270,15 +298,7 @@ impl Default for Deployment {
             }),
             Item::Grant(grant("grant-1", "plan.change", &["basic", "small"])),
             rule("rule.matching", RuleBody::Matching { facets: vec![Facet::Entity, Facet::Scope, Facet::ChangeKind] }),
-            rule(
-                "rule.sufficiency",
-                RuleBody::Sufficiency {
-                    distinct_sources_min: 1,
-                    age_ms_max: None,
-                    accepts_unknown_target_version: true,
-                    observation_types: Vec::new(),
-                },
-            ),
+            rule("rule.sufficiency", one_source()),
             policy("policy.refresh", PolicyBody::Refresh { rearm: false, after_ms: None }),
             policy("policy.expiry", PolicyBody::Expiry { replace_for_ms: None, review_within_ms: 3_600_000 }),
             policy("policy.deadline", PolicyBody::Deadline { escalate_to: ActorId::from("user") }),
@@ -336,6 +356,39 @@ impl Deployment {
     #[must_use]
     pub fn with_profile(mut self, change: impl FnOnce(&mut Profile)) -> Self {
         change(&mut self.founding.profile);
+        self
+    }
+
+    /// Adds the three participants of the reference configuration, each with a packet of its own (§4.1).
+    #[must_use]
+    pub fn with_inquiry(mut self) -> Self {
+        for role in INQUIRY {
+            let participant = identity(role, IdentityKind::Producer, &[ProducerRole::Participant], &["plan.change"]);
+            self = self.with(Item::Identity(participant));
+            let released = self.founding.profile.disclosure_rules.first().cloned();
+            let released = released.map(|rule| DisclosureRule { recipient: role.into(), ..rule });
+            self.founding.profile.disclosure_rules.extend(released);
+        }
+        self
+    }
+
+    /// Demands that the observation itself shows the plan: then nobody's reading of it counts.
+    #[must_use]
+    pub fn shown(mut self, plan: &str) -> Self {
+        for item in &mut self.founding.items {
+            if let Item::Rule(rule) = item
+                && let RuleBody::Sufficiency { shown, .. } = &mut rule.body
+            {
+                *shown = Some(Shown {
+                    targets: TargetPattern::exactly(&plan_target()),
+                    expectations: vec![Expectation {
+                        field: "plan".into(),
+                        comparison: Comparison::Equals,
+                        value: Plain(json!(plan)),
+                    }],
+                });
+            }
+        }
         self
     }
 }

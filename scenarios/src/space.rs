@@ -1,6 +1,7 @@
 //! A space on one thread: the sequence over an in-memory log, a simulated world, and every stage's drafting function in
 //! turn. It does what the actors do and nothing else.
 
+mod conferences;
 mod stages;
 mod voices;
 
@@ -57,6 +58,8 @@ pub struct Space {
     answer: Answer,
     /// The world.
     pub world: World,
+    /// Participants that give no answer in a conference.
+    pub silent: std::collections::BTreeSet<ActorId>,
     /// Whether admitted effects are sent at once; otherwise they wait for [`Space::send`].
     pub sends_at_once: bool,
 }
@@ -106,6 +109,7 @@ impl Space {
             counter: 0,
             answer,
             world: World::default(),
+            silent: std::collections::BTreeSet::new(),
             sends_at_once: true,
         };
         let step = genesis::found(&deployment.founding, &space.moment(), &space.log)?;

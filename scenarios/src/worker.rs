@@ -5,8 +5,8 @@ use crate::space::Answer;
 use closer_contracts::id::{EvidenceId, ObservationStreamId, PropositionId};
 use closer_contracts::refs::Plain;
 use closer_contracts::work::{
-    ActionProposal, Comparison, EvidenceRelation, Expectation, Need, Postcondition, ReferenceStatus, Relation,
-    ScopeMatch, TargetVersion, Unresolved, ValidAt, Work, WorkResult,
+    ActionProposal, Comparison, EvidenceRelation, Expectation, Need, Postcondition, ProposedClaim, ReferenceStatus,
+    Relation, ScopeMatch, TargetVersion, Unresolved, ValidAt, Work, WorkResult,
 };
 use closer_protocol::View;
 use serde_json::json;
@@ -119,4 +119,23 @@ pub fn leaves_open(need: Need) -> Answer {
         let open = Unresolved { subject, need, text: "Is a slower service acceptable?".into() };
         WorkResult { unresolved: vec![open], ..nothing(work) }
     })
+}
+
+/// Claims that the service has this plan, on every evidence item in its packet, read like this.
+#[must_use]
+pub fn claims(work: &Work, view: &View, plan: &str, how: Relation) -> WorkResult {
+    let proposition = crate::founding::proposition("o-1", plan);
+    let given = work.context_items.iter().map(|item| EvidenceId::new(item.reference.id.as_str()));
+    let given = given.filter(|id| view.evidence.contains_key(id));
+    WorkResult {
+        assessments: given.map(|id| relation(view, "p-o-1", &id, how)).collect(),
+        claims: vec![ProposedClaim { proposition, applicability: vec!["as observed".into()] }],
+        ..nothing(work)
+    }
+}
+
+/// Reads every evidence item in its packet as this, and claims nothing.
+#[must_use]
+pub fn reads(work: &Work, view: &View, how: Relation) -> WorkResult {
+    WorkResult { claims: Vec::new(), ..claims(work, view, "basic", how) }
 }

@@ -95,6 +95,20 @@ pub(crate) enum Reach {
 ///
 /// Nothing is changed here: the list is folded by the caller. Linear in what is affected.
 pub(crate) fn consequences(state: &State, invalidated: Vec<Id>, reach: Reach) -> Vec<DerivedChange> {
+    cascade(state, invalidated, reach).derived
+}
+
+/// What follows, and what it took to find out.
+pub(crate) struct Cascade {
+    pub(crate) derived: Vec<DerivedChange>,
+    /// How many ties were looked at: each once, so that the work grows with what is affected and with nothing else.
+    #[cfg_attr(not(test), expect(dead_code, reason = "counted so that tests can tell the work without a clock"))]
+    pub(crate) ties: u64,
+}
+
+/// Walks from premise to dependent.
+pub(crate) fn cascade(state: &State, invalidated: Vec<Id>, reach: Reach) -> Cascade {
+    let mut ties = 0;
     let mut seen: BTreeSet<(ItemKind, Id)> = BTreeSet::new();
     let mut queue: VecDeque<Id> = invalidated.into();
     for id in &queue {
@@ -105,6 +119,7 @@ pub(crate) fn consequences(state: &State, invalidated: Vec<Id>, reach: Reach) ->
         let watchers = state.obligations_watching_item(&premise).map(|obligation| Id::from(&obligation.obligation_id));
         let dependents = state.dependents_of(&premise).cloned();
         for dependent in dependents.chain(watchers).collect::<Vec<_>>() {
+            ties += 1;
             for accepted in state.locate(&dependent) {
                 if seen.insert((accepted.item.kind(), dependent.clone())) {
                     let change = consequence(state, &accepted.item, &premise, reach);
@@ -116,7 +131,7 @@ pub(crate) fn consequences(state: &State, invalidated: Vec<Id>, reach: Reach) ->
             }
         }
     }
-    derived
+    Cascade { derived, ties }
 }
 
 const fn invalidates(change: &Option<DerivedChange>) -> bool {

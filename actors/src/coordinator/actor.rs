@@ -111,7 +111,8 @@ impl Desk {
                 let input = Input::End { episode_id: self.episode_id.clone(), end: *end, reason: reason.clone() };
                 return (next, Path::Charged(self.space.ask(input)));
             }
-            Next::Await { .. } => return (next, Path::Wait),
+            // A conference is taken on by what drives it; each of its steps rings here.
+            Next::Await { .. } | Next::Confer { .. } => return (next, Path::Wait),
             Next::Ended => return (next, Path::Stop),
         };
         let (reply, answer) = oneshot::channel();

@@ -48,6 +48,7 @@ impl Desk for Assessor {
             },
             Next::Work { .. }
             | Next::Ask { .. }
+            | Next::Confer { .. }
             | Next::Act { .. }
             | Next::Again { .. }
             | Next::Dispatch { .. }

@@ -23,6 +23,7 @@ impl Desk for Planner {
             Next::Again { earlier, attempt } => action::draft_again(view, episode, earlier, *attempt, &now),
             Next::Work { .. }
             | Next::Ask { .. }
+            | Next::Confer { .. }
             | Next::Assess { .. }
             | Next::Dispatch { .. }
             | Next::Await { .. }

@@ -24,6 +24,8 @@ plain! {
     }
     evidence { Evidence, TargetBinding, Readback }
     adjudication { RolePosition, Dissent }
+    conference { EvidenceScope, Seat, Follows }
+    review { Reviewer, SupportingMessage, ReviewReceipt }
     delta { AuthorityRef }
     reentry {
         EvidenceAdded, DependencyVersionChanged, UserDecisionReceived, CapabilityVerified, HandoffAccepted,

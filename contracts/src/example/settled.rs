@@ -5,9 +5,10 @@ use crate::action::Action;
 use crate::adjudication::{Adjudication, Disposition, Phase};
 use crate::audit::{CommitReceipt, Declaration, DisclosureIncident, Grant, Revocation};
 use crate::briefcase::Briefcase;
+use crate::conference::{Conference, ConferenceMove, MoveKind};
 use crate::delta::{AdmissionPath, Delta};
 use crate::event::{MatchOutcome, MatchReceipt};
-use crate::item::{Appointment, Method, OperationEntry, SigningKeyEntry};
+use crate::item::{Appointment, Method, OperationEntry, Shown, SigningKeyEntry};
 use crate::obligation::Obligation;
 use crate::reentry::{All, Any, TypedPredicate};
 use crate::refs::{EvidenceSnapshot, SubjectType, TypedRef};
@@ -126,6 +127,21 @@ settled! {
             compromised: entry.compromised,
             ..Self::of(&public, entry.signing_scope, Example::example(Extent::Minimal)..Example::example(Extent::Bound))
         };
+    }
+    Conference, conference, extent => {
+        conference.subjects = filled(conference.subjects, extent);
+        conference.seats = filled(conference.seats, extent);
+        conference.allowed_moves = filled(conference.allowed_moves, extent);
+    }
+    ConferenceMove, moved, extent => {
+        moved.narrowed = None;
+        match extent {
+            Extent::Minimal => {}
+            Extent::Full | Extent::Bound => moved.r#move = MoveKind::Challenge,
+        }
+    }
+    Shown, shown, extent => {
+        shown.expectations = filled(shown.expectations, extent);
     }
     Appointment, appointment, _extent => {
         appointment.independent_owner = "owner-1".into();

@@ -4,6 +4,7 @@ use super::{Example, Extent};
 use crate::audit::{Delegability, Reconsideration, RestrictiveAction};
 use crate::auth::{AuthRecord, Proof};
 use crate::briefcase::RequestedAuthorization;
+use crate::conference::Subject;
 use crate::delta::Change;
 use crate::id::Key;
 use crate::item::{AffectedScope, Item, ItemKind, PolicyBody, RuleBody};
@@ -109,7 +110,13 @@ examples! {
         age_ms_max: Example::example(extent),
         accepts_unknown_target_version: true,
         observation_types: Example::example(extent),
+        shown: Example::example(extent),
     });
+    Subject, extent => either!(
+        extent,
+        Subject::Proposition(Example::example(extent)),
+        Subject::Proposal(Example::example(extent))
+    );
     PolicyBody, extent => either!(extent, PolicyBody::Deadline { escalate_to: Example::example(extent) }, PolicyBody::Expiry {
         replace_for_ms: Example::example(extent),
         review_within_ms: Example::example(extent),

@@ -6,7 +6,7 @@ use crate::id::{ActorId, Key, OperationId, PolicyId, RuleId};
 use crate::item::Standing;
 use crate::refs::TargetPattern;
 use crate::time::Timestamp;
-use crate::work::ReasonClass;
+use crate::work::{Expectation, ReasonClass};
 use serde::{Deserialize, Serialize};
 
 /// What a rule computes. Deterministic, over relations and records; never over counts of voices, confidence or age of a
@@ -30,6 +30,9 @@ pub enum RuleBody {
         accepts_unknown_target_version: bool,
         /// The observation types that count; empty for all.
         observation_types: Vec<Key>,
+        /// What the observation itself must show; then no participant's reading of it counts (DEC-33).
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        shown: Option<Shown>,
     },
     /// How an adjudication is reached (DEC-38).
     Decision {
@@ -47,7 +50,8 @@ impl Check for RuleBody {
     fn check(&self) -> Result<(), Fault> {
         match self {
             Self::Matching { facets } => facets.check().map_err(|fault| fault.within("facets")),
-            Self::Sufficiency { distinct_sources_min, age_ms_max, observation_types, .. } => {
+            Self::Sufficiency { distinct_sources_min, age_ms_max, observation_types, shown, .. } => {
+                shown.check().map_err(|fault| fault.within("shown"))?;
                 age_ms_max.check().map_err(|fault| fault.within("age_ms_max"))?;
                 observation_types.check().map_err(|fault| fault.within("observation_types"))?;
                 match *distinct_sources_min > 0 {
@@ -62,6 +66,22 @@ impl Check for RuleBody {
                 blocking_classes.check().map_err(|fault| fault.within("blocking_classes"))
             }
         }
+    }
+}
+
+crate::contract! {
+    /// What an observation of which targets must show for a proposition to be supported: the observation is compared, and
+    /// nobody's reading of it. Spec: §6.3, DEC-33.
+    pub struct Shown = "Shown" checked by Shown::check_nonempty {
+        "CP-C9-F08" targets: TargetPattern,
+        #[schemars(length(min = 1))]
+        "CP-C9-F08" expectations: Vec<Expectation>,
+    }
+}
+
+impl Shown {
+    fn check_nonempty(&self) -> Result<(), Fault> {
+        nonempty(&self.expectations, "expectations")
     }
 }
 

@@ -34,6 +34,7 @@ fn a_conclusion_needs_a_source_and_a_decision_a_role() {
         age_ms_max: None,
         accepts_unknown_target_version: false,
         observation_types: Vec::new(),
+        shown: None,
     };
     assert!(rule(1).check().is_ok());
     refused(rule(0).check(), RefusalCode::SchemaInvalid);

@@ -5,8 +5,8 @@ use crate::contract::{Contract, INTEGER_MAX, LIST_ITEMS_MAX};
 use crate::envelope::{Envelope, PROTOCOL_VERSION};
 use crate::payload_type::PayloadType;
 use crate::{
-    action, adjudication, audit, auth, briefcase, delta, event, evidence, handoff, item, obligation, profile, reentry,
-    refs, refusal, route, shows, work,
+    action, adjudication, audit, auth, briefcase, conference, delta, event, evidence, handoff, item, obligation,
+    profile, reentry, refs, refusal, review, route, shows, work,
 };
 use schemars::generate::SchemaSettings;
 use schemars::{JsonSchema, Schema, transform::RecursiveTransform};
@@ -135,6 +135,9 @@ fn all() -> Vec<(String, Map<String, Value>)> {
         audit::Confession,
         audit::DisclosureIncident,
         audit::RestrictionStatement,
+        conference::Conference,
+        conference::ConferenceMove,
+        review::ReviewReceipt,
         refs::StateRef,
         refs::ArtifactRef,
         crate::envelope::DisclosureRef,

@@ -1,8 +1,10 @@
 //! What of the record bears on a purpose, by category, before policy is asked. Selecting is not releasing.
 
 use super::context_item;
+use crate::conference::Round;
 use crate::incident::{self, Case};
 use crate::view::{Episode, View};
+use closer_contracts::conference::Subject;
 use closer_contracts::envelope::Body;
 use closer_contracts::fault::Fault;
 use closer_contracts::id::{ArtifactId, CategoryId, EvidenceId, GrantId, Id, PayloadId};
@@ -20,8 +22,13 @@ pub(crate) struct Candidates(Vec<(CategoryId, Vec<ContextItem>)>);
 
 impl Candidates {
     /// What bears on the work of an episode: its obligation, the claims and constraints on it, the grants that bound it and
-    /// the evidence at hand.
-    pub(crate) fn for_work(view: &View, episode: &Episode, obligation: &Obligation) -> Result<Self, Fault> {
+    /// the evidence at hand. In a conference everybody starts from its declared subjects and evidence instead (§4.1).
+    pub(crate) fn for_work(
+        view: &View,
+        episode: &Episode,
+        obligation: &Obligation,
+        round: Option<&Round>,
+    ) -> Result<Self, Fault> {
         let state = &view.state;
         let claims = obligation.gap.propositions.iter().flat_map(|proposition| state.claims_on(proposition));
         let constraints = state
@@ -29,11 +36,14 @@ impl Candidates {
             .filter(|constraint| obligation.authority_boundary.contains(&(&constraint.constraint_id).into()));
         let grants = obligation.authority_boundary.iter().filter_map(|id| state.grant(&GrantId::new(id.as_str())));
         let mut candidates = Self::default();
-        candidates.add("obligation", [item(&Item::Obligation(obligation.clone()))])?;
+        let subjects = round.into_iter().flat_map(|round| round.contract.subjects.iter()).map(subject);
+        let asked = std::iter::once(item(&Item::Obligation(obligation.clone()))).chain(subjects);
+        candidates.add("obligation", asked)?;
         candidates.add("claim", claims.map(|claim| item(&claim.item)))?;
         candidates.add("constraint", constraints.map(|constraint| item(&Item::Constraint(constraint.clone()))))?;
         candidates.add("grant", grants.map(|grant| item(&Item::Grant(grant.clone()))))?;
-        candidates.add("evidence", at_hand(view, episode).iter().map(|id| evidence(view, id)))?;
+        let given = round.map_or_else(|| at_hand(view, episode), declared);
+        candidates.add("evidence", given.iter().map(|id| evidence(view, id)))?;
         Ok(candidates)
     }
 
@@ -133,6 +143,20 @@ fn at_hand(view: &View, episode: &Episode) -> Vec<EvidenceId> {
     ids.sort();
     ids.dedup();
     ids
+}
+
+/// The evidence that a conference starts from.
+fn declared(round: &Round) -> Vec<EvidenceId> {
+    let refs = &round.contract.evidence_scope.snapshot.refs;
+    refs.iter().map(|cited| EvidenceId::new(cited.id.as_str())).collect()
+}
+
+/// A conference's subject, under the digest that objections and moves are bound to.
+fn subject(subject: &Subject) -> Result<ContextItem, Fault> {
+    match subject {
+        Subject::Proposition(proposition) => anything(subject.id(), proposition),
+        Subject::Proposal(proposal) => anything(subject.id(), proposal),
+    }
 }
 
 fn anything(id: Id, content: &impl serde::Serialize) -> Result<ContextItem, Fault> {

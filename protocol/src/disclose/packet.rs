@@ -46,7 +46,8 @@ pub(crate) fn objections(
     let mut denials = Vec::new();
     cited(view, envelope, receipt, &mut denials)?;
     recipient(view, receipt, &mut denials);
-    let candidates = Candidates::for_work(view, episode, obligation)?;
+    let round = view.conferences.of_coalition(&work.coalition_ref).map(|round| &**round);
+    let candidates = Candidates::for_work(view, episode, obligation, round)?;
     let judged = Judged { view, obligation, receipt, candidates };
     judged.items(work, &mut denials);
     judged.limits(batch, work, &mut denials)?;
@@ -141,10 +142,14 @@ impl Judged<'_> {
         work.context_items.iter().filter(move |item| item.reference.id != limits)
     }
 
-    /// Whether this is what somebody else answered.
+    /// Whether this is what somebody else answered, and no conference has released it.
     fn is_peer_position(&self, reference: &ArtifactRef) -> bool {
-        let answered = self.view.results.get(&PayloadId::new(reference.id.as_str()));
-        answered.is_some_and(|result| result.payload.envelope().producer.actor_id != self.receipt.recipient)
+        let Some(answered) = self.view.results.get(&PayloadId::new(reference.id.as_str())) else {
+            return false;
+        };
+        let round = self.view.conferences.of_work(&answered.body.work_id);
+        let is_released = round.is_some_and(|(round, _)| round.release.is_some());
+        answered.payload.envelope().producer.actor_id != self.receipt.recipient && !is_released
     }
 
     /// The receipt and the recipient are told what was withheld and what is missing, and nothing required is.

@@ -10,7 +10,7 @@ use closer_contracts::delta::Change;
 use closer_contracts::digest::Digest;
 use closer_contracts::envelope::Body;
 use closer_contracts::id::{
-    ActionId, AttemptId, DecisionId, DeltaId, EpisodeId, EventId, EvidenceId, GrantId, Id, Key, ObligationId,
+    ActionId, ActorId, AttemptId, DecisionId, DeltaId, EpisodeId, EventId, EvidenceId, GrantId, Id, Key, ObligationId,
     PayloadId, ReentryId, Text, WorkId,
 };
 use closer_contracts::item::Item;
@@ -145,7 +145,11 @@ impl Chain {
             | ArtifactBody::Confession(_)
             | ArtifactBody::Incident(_)
             | ArtifactBody::IncidentStep(_)
-            | ArtifactBody::ReadSet(_) => false,
+            | ArtifactBody::ReadSet(_)
+            | ArtifactBody::Conference(_)
+            | ArtifactBody::ConferenceMove(_)
+            | ArtifactBody::Proceeding(_)
+            | ArtifactBody::ReviewReceipt(_) => false,
         };
         let Some(digest) = is_cited.then(|| artifact.digest().ok()).flatten() else {
             return;
@@ -221,6 +225,18 @@ impl Chain {
         artifact || self.cited(reference).is_some()
     }
 
+    /// Who produced the payload that a reference names, or gave the decision that it names.
+    pub(crate) fn author_of(&self, reference: &ArtifactRef) -> Option<ActorId> {
+        if let Some(located) = self.cited(reference) {
+            return Some(located.content.envelope().producer.actor_id.clone());
+        }
+        let located = self.artifacts.get(&reference.digest).filter(|located| located.content.id() == reference.id)?;
+        if let ArtifactBody::UserDecision(decision) = &*located.content {
+            return Some(decision.authenticated_issuer.identity.clone());
+        }
+        None
+    }
+
     /// The payload that a reference names by its payload id and content digest.
     pub(super) fn cited(&self, reference: &ArtifactRef) -> Option<&Located<Arc<Payload>>> {
         let located = self.payloads.get(&PayloadId::new(reference.id.as_str()))?;
@@ -290,7 +306,11 @@ impl Chain {
             | ArtifactBody::Confession(_)
             | ArtifactBody::Incident(_)
             | ArtifactBody::IncidentStep(_)
-            | ArtifactBody::ReadSet(_) => None,
+            | ArtifactBody::ReadSet(_)
+            | ArtifactBody::Conference(_)
+            | ArtifactBody::ConferenceMove(_)
+            | ArtifactBody::Proceeding(_)
+            | ArtifactBody::ReviewReceipt(_) => None,
         }
     }
 

@@ -69,7 +69,11 @@ fn restriction(chain: &Chain, from: &From, details: &UrgentDetails, before: u64,
         | ArtifactBody::Confession(_)
         | ArtifactBody::Incident(_)
         | ArtifactBody::IncidentStep(_)
-        | ArtifactBody::ReadSet(_) => false,
+        | ArtifactBody::ReadSet(_)
+        | ArtifactBody::Conference(_)
+        | ArtifactBody::ConferenceMove(_)
+        | ArtifactBody::Proceeding(_)
+        | ArtifactBody::ReviewReceipt(_) => false,
     });
     commit.follow(Stage::Restriction, subject, statement)?;
     trace.push(Stage::Restriction, subject, citation.digest, "an authenticated statement");

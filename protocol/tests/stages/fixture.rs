@@ -91,6 +91,7 @@ pub(crate) fn lenient() -> RuleBody {
         age_ms_max: None,
         accepts_unknown_target_version: true,
         observation_types: Vec::new(),
+        shown: None,
     }
 }
 

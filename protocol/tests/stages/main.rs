@@ -7,6 +7,8 @@ mod matching;
 #[cfg(test)]
 mod predicates;
 #[cfg(test)]
+mod relations;
+#[cfg(test)]
 mod sufficiency;
 #[cfg(test)]
 mod timers;

@@ -40,6 +40,7 @@ fn with(change: impl FnOnce(&mut (u32, Option<u64>, bool, Vec<&'static str>))) -
         age_ms_max: demands.1,
         accepts_unknown_target_version: demands.2,
         observation_types: demands.3.into_iter().map(Into::into).collect(),
+        shown: None,
     }
 }
 

@@ -12,7 +12,8 @@ use closer_contracts::delta::{AdmissionPath, Change};
 use closer_contracts::event::MatchOutcome;
 use closer_contracts::id::ObligationId;
 use closer_contracts::item::ItemKind;
-use closer_contracts::obligation::ObligationStatus;
+use closer_contracts::obligation::{AssessmentStatus, ObligationStatus};
+use closer_protocol::conference::{Claim, Label, Report};
 use closer_protocol::entry::{AttemptStatus, Entry, NoticeKind};
 use closer_protocol::incident::IncidentState;
 use closer_protocol::trace::{Stage, check_judgment, check_ordinary, check_urgent};
@@ -49,6 +50,7 @@ type Demand = fn(&Space, &mut Words<'_>) -> Found;
 /// grants N                   restrictions N           matched OUTCOME           packet STATUS
 /// decision KIND              outcomes STATUS...       notices KIND N            refused CODE [of=TEXT]
 /// incident STATE
+/// finding STATUS             dissent ROLE...          independence CLAIM        label ROLE LABEL
 /// nothing refused            replay agrees            trace ordinary|urgent|judgment holds [with=STAGE]
 /// ```
 const VOCABULARY: &[Meaning<Demand>] = &[
@@ -69,6 +71,10 @@ const VOCABULARY: &[Meaning<Demand>] = &[
     ("notices", notices),
     ("incident", incident),
     ("refused", refused),
+    ("finding", finding),
+    ("dissent", dissent),
+    ("independence", independence),
+    ("label", label),
     ("nothing", nothing),
     ("replay", replay),
     ("trace", trace),
@@ -155,6 +161,43 @@ fn replay(space: &Space, words: &mut Words<'_>) -> Found {
 
 fn broken<T>(result: Result<T, Broken>) -> Result<T, Failed> {
     result.map_err(|source| Failed::Broken { line: "then".to_owned(), source })
+}
+
+/// The report of the newest conference that is over.
+fn report(space: &Space) -> Option<&Report> {
+    let over = space.view().conferences.rounds().filter_map(|round| round.report.as_ref());
+    over.map(|report| &*report.body).last()
+}
+
+/// `finding met`: what the declared rule came to for the first subject.
+fn finding(space: &Space, words: &mut Words<'_>) -> Found {
+    let word = words.next()?;
+    let status = words.one_of(word, AssessmentStatus::ALL, AssessmentStatus::as_str)?;
+    equal(Some(status), report(space).and_then(|report| report.findings.first()).map(|finding| finding.status))
+}
+
+/// `dissent regulator`: everybody who dissents from the first subject, in order.
+fn dissent(space: &Space, words: &mut Words<'_>) -> Found {
+    let expected: Vec<&str> = std::iter::from_fn(|| words.maybe()).collect();
+    let first = report(space).and_then(|report| report.findings.first());
+    let told = first.map(|finding| finding.dissent.iter().map(|dissent| dissent.actor.as_str()).collect());
+    equal(Some(expected), told)
+}
+
+/// `independence held`: what may be said about it.
+fn independence(space: &Space, words: &mut Words<'_>) -> Found {
+    let word = words.next()?;
+    let claim = words.one_of(word, Claim::ALL, Claim::as_str)?;
+    equal(Some(claim), report(space).map(|report| report.independence.claim))
+}
+
+/// `label regulator informed`: what its position counts as.
+fn label(space: &Space, words: &mut Words<'_>) -> Found {
+    let (role, word) = (words.next()?, words.next()?);
+    let label = words.one_of(word, Label::ALL, Label::as_str)?;
+    let attended = report(space).into_iter().flat_map(|report| &report.attendance);
+    let of_role = attended.into_iter().find(|attended| attended.seat.role.as_str() == role);
+    equal(Some(label), of_role.map(|attended| attended.label))
 }
 
 /// `trigger o-1 kept`: a live trigger or an explicit gap.

@@ -1,15 +1,16 @@
 //! What there is before anything happens: the deployment, the worker and the world.
 
 use super::Failed;
+use super::inquiry::{self, Voice};
 use super::words::{Meaning, Unreadable, Words};
-use crate::founding::{self, BEGINNING, Deployment, plan_target};
+use crate::founding::{self, BEGINNING, Deployment, INQUIRY, plan_target};
 use crate::space::{Answer, Space};
 use crate::worker;
 use crate::world::Mode;
 use closer_contracts::Timestamp;
 use closer_contracts::audit::RestrictiveAction;
 use closer_contracts::delta::Delta;
-use closer_contracts::id::EpisodeId;
+use closer_contracts::id::{ActorId, ConferenceId, EpisodeId};
 use closer_contracts::item::{EffectClass, Item, RepeatSafety, RuleBody};
 use closer_contracts::profile::RestrictiveEvent;
 use closer_contracts::work::{Need, Relation};
@@ -20,6 +21,8 @@ pub(super) struct Cast {
     pub(super) space: Space,
     /// The newest episode that was opened by name.
     pub(super) episode: Option<EpisodeId>,
+    /// The newest conference.
+    pub(super) conference: Option<ConferenceId>,
     /// Deltas by the names that the case gives them.
     pub(super) deltas: BTreeMap<String, Delta>,
     /// The newest event payload, for a second delivery.
@@ -31,6 +34,7 @@ struct Founding {
     answer: Answer,
     mode: Mode,
     shown: Vec<(String, String)>,
+    voices: BTreeMap<&'static str, Voice>,
 }
 
 impl Founding {
@@ -46,6 +50,7 @@ pub(super) fn found(given: &[String]) -> Result<Cast, Failed> {
         answer: Box::new(|work, _| worker::nothing(work)),
         mode: Mode::Normal,
         shown: Vec::new(),
+        voices: BTreeMap::new(),
     };
     for line in given {
         take(&mut founding, line)?;
@@ -53,10 +58,12 @@ pub(super) fn found(given: &[String]) -> Result<Cast, Failed> {
     let broken = |source| Failed::Broken { line: "given".to_owned(), source };
     let mut space = Space::found(&founding.deployment, founding.answer).map_err(broken)?;
     space.world.effect_mode = founding.mode;
+    let silent = founding.voices.iter().filter(|(_, voice)| **voice == Voice::Silence);
+    space.silent.extend(silent.map(|(role, _)| ActorId::from(*role)));
     for (field, value) in founding.shown {
         space.world.set(&plan_target(), &field, value);
     }
-    Ok(Cast { space, episode: None, deltas: BTreeMap::new(), event: None })
+    Ok(Cast { space, episode: None, conference: None, deltas: BTreeMap::new(), event: None })
 }
 
 type Given = fn(&mut Founding, &mut Words<'_>) -> Result<(), Unreadable>;
@@ -69,7 +76,8 @@ type Given = fn(&mut Founding, &mut Words<'_>) -> Result<(), Unreadable>;
 /// rule.demands SOURCES                  trigger.expires_after 10s        budget.calls N
 /// event.restricts KIND [source=S] [revokes=G]
 /// worker.answers nothing|proposal|proposal_on_evidence [plan=P]|relation supports|misquotation|open tradeoff
-/// effect.answers MODE                   target.shows plan=P
+/// effect.answers MODE                   target.shows plan=P              rule.shows plan=P
+/// participant.answers ROLE supports|contradicts|irrelevant|assents|objects|proposes|tradeoff|nothing|silence
 /// ```
 const VOCABULARY: &[Meaning<Given>] = &[
     ("obligation.accepted", obligation),
@@ -82,6 +90,8 @@ const VOCABULARY: &[Meaning<Given>] = &[
     ("worker.answers", worker),
     ("effect.answers", effects),
     ("target.shows", shown),
+    ("rule.shows", showing),
+    ("participant.answers", participant),
 ];
 
 fn take(founding: &mut Founding, line: &str) -> Result<(), Unreadable> {
@@ -161,6 +171,28 @@ fn effects(founding: &mut Founding, words: &mut Words<'_>) -> Result<(), Unreada
 fn shown(founding: &mut Founding, words: &mut Words<'_>) -> Result<(), Unreadable> {
     let plan = words.named("plan").ok_or_else(|| words.wrong("the target shows a plan"))?;
     founding.shown.push(("plan".to_owned(), plan.to_owned()));
+    Ok(())
+}
+
+fn showing(founding: &mut Founding, words: &mut Words<'_>) -> Result<(), Unreadable> {
+    let plan = words.named("plan").ok_or_else(|| words.wrong("the rule demands a plan"))?.to_owned();
+    founding.change(|deployment| deployment.shown(&plan));
+    Ok(())
+}
+
+/// The first participant who is given an answer brings the three of the reference configuration with it.
+fn participant(founding: &mut Founding, words: &mut Words<'_>) -> Result<(), Unreadable> {
+    let role = words.next()?;
+    let known = INQUIRY.iter().find(|known| **known == role);
+    let role = *known.ok_or_else(|| words.wrong(format!("`{role}` is no role of an inquiry")))?;
+    let word = words.next()?;
+    let voice = words.one_of(word, Voice::ALL, Voice::as_str)?;
+    if founding.voices.is_empty() {
+        founding.change(Deployment::with_inquiry);
+    }
+    founding.voices.insert(role, voice);
+    let voices = founding.voices.clone();
+    founding.answer = inquiry::answers(voices);
     Ok(())
 }
 

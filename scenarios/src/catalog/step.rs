@@ -3,6 +3,7 @@
 use super::Failed;
 use super::given::Cast;
 use super::incident;
+use super::inquiry;
 use super::words::{Meaning, Unreadable, Words};
 use crate::founding::plan_target;
 use crate::space::Broken;
@@ -20,7 +21,7 @@ use closer_contracts::refs::{ActorRef, ArtifactRef, ProducerRole, TargetPattern}
 use closer_protocol::episode::Next;
 use closer_protocol::input::Input;
 
-type Done = Result<(), Broken>;
+pub(super) type Done = Result<(), Broken>;
 type Happens = fn(&mut Cast, &mut Words<'_>) -> Result<Done, Unreadable>;
 
 /// What can happen, and how it is said:
@@ -37,6 +38,9 @@ type Happens = fn(&mut Cast, &mut Words<'_>) -> Result<Done, Unreadable>;
 /// incident.answered ANSWER [by=A]       incident.reconciled
 /// delta.proposed D [obligation=O] owner=A|status=active|status=withdrawn
 /// delta.endorsed D                      delta.committed D
+/// conference.opened                     conference.reached sealing|release|moves
+/// conference.concluded                  conference.finished
+/// move.made ROLE MOVE [by=A]            position.read ROLE by=ROLE                   position.leaked ROLE to=ROLE
 /// ```
 const VOCABULARY: &[Meaning<Happens>] = &[
     ("event.observed", |cast, words| Ok(event(cast, words.next()?, words.next()?))),
@@ -81,6 +85,13 @@ const VOCABULARY: &[Meaning<Happens>] = &[
     ("delta.proposed", propose_named),
     ("delta.endorsed", |cast, words| Ok(endorse(cast, words.next()?))),
     ("delta.committed", |cast, words| Ok(commit(cast, words.next()?))),
+    ("conference.opened", |cast, _| Ok(inquiry::open(cast))),
+    ("conference.reached", inquiry::reach),
+    ("conference.concluded", |cast, _| Ok(inquiry::conclude(cast))),
+    ("conference.finished", |cast, _| Ok(inquiry::finish(cast))),
+    ("move.made", inquiry::make),
+    ("position.read", inquiry::read),
+    ("position.leaked", inquiry::leak),
 ];
 
 /// Carries out one line.
@@ -91,7 +102,7 @@ pub(super) fn take(cast: &mut Cast, line: &str) -> Result<(), Failed> {
     done.map_err(|source| Failed::Broken { line: line.to_owned(), source })
 }
 
-fn stuck(reason: impl Into<String>) -> Broken {
+pub(super) fn stuck(reason: impl Into<String>) -> Broken {
     Broken::Stuck(reason.into())
 }
 
@@ -153,7 +164,7 @@ fn open(cast: &mut Cast, obligation: &str) -> Done {
     Ok(())
 }
 
-fn episode(cast: &Cast) -> Result<closer_contracts::id::EpisodeId, Broken> {
+pub(super) fn episode(cast: &Cast) -> Result<closer_contracts::id::EpisodeId, Broken> {
     cast.episode.clone().ok_or_else(|| stuck("no episode was opened by name"))
 }
 
@@ -162,6 +173,7 @@ fn named(next: &Next) -> &'static str {
     match next {
         Next::Work { .. } => "work",
         Next::Ask { .. } => "answer",
+        Next::Confer { .. } => "conference",
         Next::Act { .. } | Next::Again { .. } => "action",
         Next::Assess { .. } => "assessment",
         Next::Dispatch { .. } => "dispatch",

@@ -4,6 +4,7 @@
 
 use crate::space::{Broken, Space};
 use closer_contracts::envelope::Body;
+use closer_protocol::conference::What;
 use closer_protocol::entry::{ActivationEntry, ArtifactBody, Entry};
 
 /// What one line says.
@@ -95,6 +96,18 @@ fn of_artifact(artifact: &ArtifactBody) -> Option<Line> {
         ArtifactBody::Incident(incident) => line("incident", &incident.incident_id, "open"),
         ArtifactBody::IncidentStep(taken) => line("incident", &taken.incident_id, taken.content.word()),
         ArtifactBody::DisclosureReceipt(receipt) => line("disclosure", &receipt.disclosure_id, "released"),
+        ArtifactBody::Conference(contract) => line("conference", &contract.conference_id, "opened"),
+        ArtifactBody::ReviewReceipt(receipt) => line("review", &receipt.subject, receipt.decision),
+        ArtifactBody::ConferenceMove(made) => line("move", &made.actor, made.r#move),
+        ArtifactBody::Proceeding(proceeding) => {
+            let verdict = match &proceeding.what {
+                What::Sealed(seal) => format!("sealed:{},absent:{}", seal.sealed.len(), seal.absent.len()),
+                What::Released(release) => format!("released:{}", release.positions.len()),
+                What::Accessed(access) => format!("{}:{}", access.reach, access.reader),
+                What::Concluded(report) => format!("{},independence:{}", report.ending, report.independence.claim),
+            };
+            line("conference", &proceeding.conference_id, verdict)
+        }
         ArtifactBody::ReadSet(_) => return None,
     })
 }

@@ -1,8 +1,9 @@
 //! An episode's stages, one after another: each drafts what its actor would draft and submits it.
 
 use super::{Broken, Refused, Space};
+use closer_contracts::Payload;
 use closer_contracts::canonical::to_bytes;
-use closer_contracts::id::{EpisodeId, ObligationId};
+use closer_contracts::id::{ActorId, EpisodeId, ObligationId, WorkId};
 use closer_protocol::entry::EpisodeEnd;
 use closer_protocol::episode::{self, Next};
 use closer_protocol::input::{Input, Reply};
@@ -62,11 +63,8 @@ impl Space {
                 let work = self.submission(packet.work)?;
                 return self.submit(Input::Issue { work, disclosure: packet.disclosure });
             }
-            Next::Ask { work_id, participant } => {
-                let work = view.works.get(&work_id).ok_or_else(|| stuck("the work"))?;
-                let bytes = to_bytes(&(self.answer)(&work.body, &view))?;
-                work::draft_result(&view, episode, &participant, &work_id, work::read_answer(&bytes)?, &now)?
-            }
+            Next::Ask { work_id, participant } => self.answered(episode_id, &work_id, &participant)?,
+            Next::Confer { conference_id } => return self.confer(&conference_id),
             Next::Act { result, proposal, grant } => {
                 action::draft(&view, episode, &result, &proposal, &grant, 1, &now)?
             }
@@ -111,6 +109,21 @@ impl Space {
             Next::Ended => return Ok(Reply::Recorded(Vec::new())),
         };
         self.submit_payload(payload)
+    }
+
+    /// The RESULT of a participant that answers its work.
+    pub(super) fn answered(
+        &mut self,
+        episode_id: &EpisodeId,
+        work_id: &WorkId,
+        participant: &ActorId,
+    ) -> Result<Payload, Broken> {
+        let stuck = |what: &str| Broken::Stuck(format!("{what} is not on record"));
+        let view = self.view().clone();
+        let episode = view.episodes.get(episode_id).ok_or_else(|| stuck("the episode"))?;
+        let work = view.works.get(work_id).ok_or_else(|| stuck("the work"))?;
+        let bytes = to_bytes(&(self.answer)(&work.body, &view))?;
+        Ok(work::draft_result(&view, episode, participant, work_id, work::read_answer(&bytes)?, &self.now)?)
     }
 
     fn end(&mut self, episode_id: &EpisodeId, end: EpisodeEnd, reason: &str) -> Result<Reply, Broken> {

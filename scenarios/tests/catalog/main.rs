@@ -75,6 +75,18 @@ fn the_suite_shows_continuation_and_restraint() {
 }
 
 #[test]
+fn the_suite_has_a_correct_minority_and_a_false_agreement() {
+    shows!("CP-3.5-05");
+    let (upheld, stopped) = ("claim p-o-1 accepted", "claim p-o-1 absent");
+    let cases: Vec<Scenario> = cases().iter().map(|(_, path)| read(path)).collect();
+    for row in ["CP-10.2-11", "CP-10.2-12"] {
+        let of_family = cases.iter().filter(|case| case.rows.iter().any(|known| known == row));
+        let demands = |line: &str| of_family.clone().any(|case| case.then.iter().any(|demand| demand == line));
+        assert!(demands(upheld) && demands(stopped), "{row} is shown from both sides");
+    }
+}
+
+#[test]
 fn what_no_case_can_say_is_refused_by_name() {
     const CASE: &str = "name = \"n\"\nrows = []\nclauses = [\"§1\"]\ngiven = []\nwhen = []\nthen = []\n";
     assert!(Scenario::read(CASE).is_ok());

@@ -231,7 +231,7 @@ fn dissent_outlives_commit_closure_and_receipt() {
 
 #[test]
 fn assessed_authorized_dispatched_and_read_back_are_one_logical_action() {
-    shows!("CP-INV-03"; by "adjudicate.other_subject", "readback.other_action");
+    shows!("CP-INV-03", "CP-C8-06"; by "adjudicate.other_subject", "readback.other_action");
     let mut space = space(worker::proposes("basic"));
     let (episode_id, payload_id) = proposed(&mut space);
     let digest = space.view().actions.get(&payload_id).expect("the action").body.logical_digest;

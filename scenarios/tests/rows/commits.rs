@@ -2,7 +2,7 @@
 
 use crate::support::{commit, delta, endorse, propose, recorded, refused, space, status};
 use closer_contracts::RefusalCode as Code;
-use closer_contracts::adjudication::Disposition;
+use closer_contracts::adjudication::{Disposition, Stance};
 use closer_contracts::audit::{DecisionType, RestrictiveAction};
 use closer_contracts::canonical::digest_of;
 use closer_contracts::delta::{AuthorityKind, AuthorityRef, Change};
@@ -236,7 +236,7 @@ fn nothing_but_an_adjudicated_commit_closes_an_obligation() {
         let delta = delta(&mut space, vec![change], Vec::new(), vec![authority]);
         recorded(&propose(&mut space, delta.clone()));
         let mut adjudication = space.endorsement(&delta, Disposition::Endorsed).unwrap();
-        adjudication.role_positions[0].actor = "closer.scheduler".into();
+        adjudication.role_positions[0].position = Stance::Against;
         recorded(&crate::support::submit(&mut space, closer_contracts::refs::ProducerRole::Assessor, adjudication));
         refused(&commit(&mut space, &delta), Code::NotClosable);
     }

@@ -11,6 +11,10 @@ mod cancels;
 #[cfg(test)]
 mod commits;
 #[cfg(test)]
+mod conference;
+#[cfg(test)]
+mod conferring;
+#[cfg(test)]
 mod confessions;
 #[cfg(test)]
 mod disclosure;
@@ -19,9 +23,13 @@ mod events;
 #[cfg(test)]
 mod incidents;
 #[cfg(test)]
+mod inquiry;
+#[cfg(test)]
 mod intake;
 #[cfg(test)]
 mod limits;
+#[cfg(test)]
+mod moves;
 #[cfg(test)]
 mod people;
 #[cfg(test)]
@@ -29,7 +37,11 @@ mod races;
 #[cfg(test)]
 mod readbacks;
 #[cfg(test)]
+mod relations;
+#[cfg(test)]
 mod requests;
+#[cfg(test)]
+mod reviews;
 #[cfg(test)]
 mod support;
 #[cfg(test)]

@@ -43,7 +43,7 @@ fn an_outcome_is_not_adjudicated_without_its_readback() {
 
 #[test]
 fn a_readback_comes_after_its_attempt() {
-    shows!("CP-C15-05"; by "readback.before_the_attempt");
+    shows!("CP-C15-05", "CP-C8-06"; by "readback.before_the_attempt");
     let (mut space, _, payload_id) = ready(&Deployment::default());
     let before = space.moment().now;
     space.pass(1_000).unwrap();

@@ -1,4 +1,5 @@
 use super::fixtures::*;
+use crate::derive::{Reach, cascade};
 use crate::receipt::{INVALIDATED_PAGE_ITEMS, invalidated};
 use crate::{DerivedChange, State, apply, propose, touched};
 use closer_contracts::canonical::digest_of;
@@ -148,4 +149,39 @@ fn a_long_chain_is_listed_by_page_and_replays() {
     assert_eq!(apply(&state, &commit).unwrap().root(), next.root());
     let last = Id::from(format!("k-{LINKS:05}"));
     assert!(!next.item(ItemKind::Claim, &last).unwrap().is_current());
+}
+
+/// `count` claims, and the tie of each to the one that `premise_of` names.
+fn tied(count: usize, premise_of: impl Fn(usize) -> usize) -> State {
+    let mut state = founded();
+    for page in (0..=count).collect::<Vec<_>>().chunks(2_000) {
+        state = after(&state, page.iter().map(|n| add(claim(&format!("k-{n:05}")))).collect());
+    }
+    for page in (1..=count).collect::<Vec<_>>().chunks(2_000) {
+        let tie = |n: &usize| depends(&format!("d-{n:05}"), &format!("k-{:05}", premise_of(*n)), &format!("k-{n:05}"));
+        state = after(&state, page.iter().map(tie).collect());
+    }
+    state
+}
+
+/// How many items fall with the first one, and how many ties were looked at to find that out.
+fn fall(state: &State) -> (usize, u64) {
+    let fallen = cascade(state, vec!["k-00000".into()], Reach::Knowledge);
+    (fallen.derived.len(), fallen.ties)
+}
+
+#[test]
+fn the_work_of_a_fall_grows_with_what_falls_and_with_nothing_else() {
+    for count in [5_000, 10_000] {
+        let chain = tied(count, |n| n - 1);
+        assert_eq!(fall(&chain), (count, count as u64), "a chain of {count}");
+        let fan = tied(count, |_| 0);
+        assert_eq!(fall(&fan), (count, count as u64), "a fan of {count}");
+        let last = cascade(&chain, vec![Id::from(format!("k-{:05}", count - 1))], Reach::Knowledge);
+        assert_eq!(
+            (last.derived.len(), last.ties),
+            (1, 1),
+            "the end of a long chain is as near as that of a short one"
+        );
+    }
 }

@@ -73,6 +73,7 @@ pub(crate) fn rule(version: u32) -> Item {
             age_ms_max: None,
             accepts_unknown_target_version: true,
             observation_types: Vec::new(),
+            shown: None,
         },
         standing: Standing::Current,
     })
