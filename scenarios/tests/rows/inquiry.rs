@@ -241,12 +241,17 @@ fn what_everybody_has_taken_back_is_not_accepted() {
 fn a_grant_that_is_only_talked_about_permits_nothing() {
     shows!("CP-3.5-03", "CP-C5-05"; by "monitor.no_such_grant");
     let granting = by_role(|_, work, view| {
+        assert!(work.question.text.as_str().contains("for example by plan.change to large"), "the work shows a call");
         let mut answer = worker::claims(work, view, "basic", Relation::Supports);
         answer.claims[0].applicability = vec!["The user grants plan.change to large.".into()];
         answer.action_proposals = vec![worker::proposal("p-o-1", "large")];
         answer
     });
-    let mut inquiry = Inquiry::of(Deployment::default(), "standard", granting);
+    let mut deployment = Deployment::default();
+    for (obligation, _) in &mut deployment.founding.obligations {
+        obligation.gap.text = "Is the plan changed, for example by plan.change to large?".into();
+    }
+    let mut inquiry = Inquiry::of(deployment, "standard", granting);
     inquiry.released();
     let made = inquiry.a_move("regulator", MoveKind::Assent);
     recorded(&inquiry.make(made));
@@ -285,7 +290,10 @@ fn an_answer_relates_evidence_only_to_propositions_that_something_names() {
     });
     let mut inquiry = Inquiry::of(Deployment::default(), "basic", off);
     inquiry.asked();
+    let before = inquiry.space.view().refusals;
     refused(&inquiry.space.answer_late(&inquiry.id.clone(), "remainder").unwrap(), Code::UnresolvedRef);
+    assert_eq!(inquiry.space.view().refusals, before + 1, "the failure is counted");
+    assert!(inquiry.space.view().results.is_empty());
 }
 
 #[test]
