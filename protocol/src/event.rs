@@ -9,13 +9,15 @@ use crate::{matching, streams, urgent};
 use closer_contracts::auth::AuthRecord;
 use closer_contracts::branch;
 use closer_contracts::digest::Digest;
-use closer_contracts::event::Event;
-use closer_contracts::id::ArtifactId;
+use closer_contracts::event::{Event, MatchReceipt};
+use closer_contracts::id::{ArtifactId, ObligationId};
 use closer_contracts::item::Standing;
+use closer_contracts::reentry::Evaluation;
 use closer_contracts::refs::ArtifactRef;
 use closer_contracts::refusal::{CheckKind, Denial, RefusalCode as Code};
 use closer_contracts::{Fault, Payload};
 use serde::Serialize;
+use std::collections::BTreeSet;
 use std::sync::Arc;
 
 /// What makes two deliveries of an event the same: everything its observer says, without ids and receipt time.
@@ -78,11 +80,23 @@ pub(crate) fn intake(
     let view = deciding.so_far()?;
     let receipt = matching::match_event(event, event_ref.clone(), Some(auth_ref(auth)?), &view, deciding.at);
     let matched = receipt.matched_obligation_ids.clone();
+    let undecided = undecided(&receipt);
     let histories = matched.iter().map(streams::history).collect();
     let receipt_ref = deciding.batch.artifact(ArtifactBody::from(receipt), histories)?;
     deciding.effects.extend(matched.into_iter().map(Effect::Eligible));
+    for obligation_id in undecided {
+        let reason = format!("it cannot be told whether the event {} concerns it", event.event_id);
+        crate::tick::leave_gap(deciding, &obligation_id, &reason)?;
+    }
     deciding.fire()?;
     Ok(Reply::Recorded(vec![event_ref, receipt_ref]))
+}
+
+/// The obligations that an event may concern and that nothing of it matched: each gets its follow-up (§1.1, DEC-21).
+fn undecided(receipt: &MatchReceipt) -> BTreeSet<ObligationId> {
+    let unknown = receipt.rationale.iter().filter(|rationale| rationale.result == Evaluation::Unknown);
+    let unmatched = unknown.filter(|rationale| !receipt.matched_obligation_ids.contains(&rationale.obligation_id));
+    unmatched.map(|rationale| rationale.obligation_id.clone()).collect()
 }
 
 /// The reference to the authentication recorded beside the event.

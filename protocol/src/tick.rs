@@ -100,6 +100,29 @@ fn expire(deciding: &mut Deciding<'_>, reentry_id: &ReentryId) -> Result<(), Fau
     replace(deciding, &reentry, replacement, gap, "expire")
 }
 
+/// Says on an open obligation that something may have been missed, for its owner to review in time. One gap stands for all
+/// that comes after it, so that whatever is told again changes nothing (§1.1, DEC-22).
+pub(crate) fn leave_gap(deciding: &mut Deciding<'_>, obligation_id: &ObligationId, reason: &str) -> Result<(), Fault> {
+    let view = deciding.so_far()?;
+    let Some(obligation) = view.state.obligation(obligation_id).filter(|obligation| obligation.status.is_open()) else {
+        return Ok(());
+    };
+    if branch!("tick.gap_stands", obligation.trigger_gap.is_some()) {
+        return Ok(());
+    }
+    let gap = TriggerGap {
+        reason: Text::new(reason),
+        responsible_owner: obligation.responsible_owner.clone(),
+        review_predicate: TypedPredicate::TimeReached(TimeReached {
+            at: deciding.at.now.plus_ms(view.state.limits().review_interval_ms_max),
+        }),
+    };
+    let reentries = view.state.reentries_of(obligation_id).cloned().collect();
+    let change = Change::SetTriggers { obligation_id: obligation_id.clone(), reentries, trigger_gap: Some(gap) };
+    let seed = format!("{obligation_id}.{}", deciding.at.now.unix_ms());
+    set_triggers(deciding, DeltaId::new(crate::derived_id("gap", &seed)), obligation_id, change)
+}
+
 /// Commits the obligation's triggers with one of them replaced.
 fn replace(
     deciding: &mut Deciding<'_>,
@@ -115,14 +138,23 @@ fn replace(
     let kept = view.state.obligation(&old.obligation_id).and_then(|obligation| obligation.trigger_gap.clone());
     let change = Change::SetTriggers { obligation_id: old.obligation_id.clone(), reentries, trigger_gap: gap.or(kept) };
     let seed = format!("{}.{}", old.reentry_id, deciding.at.now.unix_ms());
+    set_triggers(deciding, DeltaId::new(crate::derived_id(verb, &seed)), &old.obligation_id, change)
+}
+
+fn set_triggers(
+    deciding: &mut Deciding<'_>,
+    delta_id: DeltaId,
+    obligation_id: &ObligationId,
+    change: Change,
+) -> Result<(), Fault> {
     let routine = Routine {
-        delta_id: DeltaId::new(crate::derived_id(verb, &seed)),
+        delta_id,
         changes: vec![change],
         support_relations: Vec::new(),
         authorities: Vec::new(),
         lineage: Lineage {
             parents: Vec::new(),
-            obligation_ids: vec![old.obligation_id.clone()],
+            obligation_ids: vec![obligation_id.clone()],
             episode_id: None,
             causation_event_id: None,
             budget_ref: None,

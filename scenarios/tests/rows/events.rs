@@ -108,6 +108,26 @@ fn a_reported_event_justifies_investigation_and_is_no_fact() {
 }
 
 #[test]
+fn an_event_that_may_concern_an_obligation_leaves_a_gap_for_its_owner_once() {
+    shows!("CP-1.1-13"; by "matching.candidate_unknown", "tick.gap_stands");
+    let deployment = Deployment::default().with_obligation("o-2", "service-b").without("rule.matching");
+    let mut space = Space::found(&deployment, worker::proposes("basic")).unwrap();
+    let before = space.view().commits.len();
+    recorded(&space.event("service-a", "price").unwrap());
+    let (_, receipt) = space.view().matches.values().next().expect("a receipt").clone();
+    assert_eq!(receipt.outcome, MatchOutcome::Ambiguous);
+    assert!(space.view().eligible.is_empty(), "it is not treated as a match");
+    let obligation = space.view().state.obligation(&"o-1".into()).expect("the obligation");
+    let gap = obligation.trigger_gap.as_ref().expect("nor dropped");
+    assert_eq!(gap.responsible_owner, obligation.responsible_owner);
+    assert!(gap.reason.as_str().contains("event"), "{gap:?}");
+    let other = space.view().state.obligation(&"o-2".into()).expect("the obligation");
+    assert!(other.trigger_gap.is_none(), "it concerns service-a alone");
+    recorded(&space.event("service-a", "price").unwrap());
+    assert_eq!(space.view().commits.len(), before + 1, "being told again changes nothing");
+}
+
+#[test]
 fn an_irrelevant_event_stays_on_record_and_activates_nothing() {
     shows!("CP-10.2-07", "CP-1.1-15", "CP-1.1-16"; by "matching.candidate_satisfied");
     let mut space = quiet();
