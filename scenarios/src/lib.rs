@@ -7,6 +7,7 @@
 pub mod catalog;
 pub mod founding;
 pub mod memory;
+pub mod simulate;
 pub mod space;
 pub mod worker;
 pub mod world;

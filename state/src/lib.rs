@@ -34,7 +34,7 @@ pub use rebase::{Sets, rebase, sets};
 pub use receipt::{ReceiptFacts, receipt, verify_chain};
 pub use snapshot::Snapshot;
 pub use state::State;
-pub use trigger::comes_by;
+pub use trigger::{comes_by, is_reconsiderable};
 
 #[cfg(test)]
 mod tests;

@@ -7,7 +7,8 @@ use closer_contracts::reentry::{Any, Reentry, TypedPredicate};
 use closer_contracts::{Timestamp, branch};
 
 /// Whether the obligation has a live trigger or an explicit gap that is reviewed within the profile's limit.
-pub(crate) fn is_reconsiderable(state: &State, obligation: &Obligation, now: &Timestamp) -> bool {
+#[must_use]
+pub fn is_reconsiderable(state: &State, obligation: &Obligation, now: &Timestamp) -> bool {
     let mut triggers = state.reentries_of(&obligation.obligation_id);
     let live = triggers.any(|reentry| is_live(state, reentry, now));
     let gap = obligation.trigger_gap.as_ref().is_some_and(|gap| is_reviewed(state, gap, now));

@@ -15,6 +15,7 @@ mod cargo;
 mod crash;
 mod fix;
 mod scenario;
+mod sim;
 mod source;
 mod tidy;
 mod tools;
@@ -38,6 +39,8 @@ enum Command {
     Bless,
     /// Runs scenarios of the catalogue by name
     Scenario(scenario::Args),
+    /// Runs the pure core under seeds: faults, crashes and restrictions in random order, invariants checked after each step
+    Sim(sim::Args),
     /// Ties requirement rows to branches and tests; `--prove` inverts each branch and demands a red test
     Trace(trace::Args),
     /// Measures the store or whole actions beside raw limits on the same disk
@@ -67,6 +70,7 @@ fn run(command: Command, root: &Path) -> Result<()> {
         Command::Fix => fix::fix(root),
         Command::Bless => fix::bless(root),
         Command::Scenario(args) => scenario::run(root, &args),
+        Command::Sim(args) => sim::run(root, &args),
         Command::Trace(args) => trace::run(root, &args),
         Command::Bench(args) => bench::run(root, &args),
         Command::Crash(args) => crash::run(root, &args),
