@@ -22,7 +22,7 @@ use closer_contracts::digest::Digest;
 use closer_contracts::envelope::Body;
 use closer_contracts::evidence::{Evidence, ReadbackOutcome};
 use closer_contracts::id::{ActionId, AdjudicationId, ArtifactId, DeltaId, EvidenceId, Key, PayloadId, Text};
-use closer_contracts::item::{RuleBody, Standing};
+use closer_contracts::item::{Rule, RuleBody, Standing};
 use closer_contracts::refs::{ArtifactRef, EvidenceSnapshot, ProducerRole, SubjectType, TypedRef, VersionedRef};
 use closer_contracts::refusal::{CheckKind, Denial, RefusalCode as Code};
 use closer_contracts::time::Timestamp;
@@ -375,7 +375,8 @@ fn subject(view: &View, adjudication: &Adjudication, payload: &Payload) -> Vec<D
 /// The rule is registered; its required roles are for it and nothing blocking is open where the disposition is positive.
 fn rule(view: &View, adjudication: &Adjudication) -> Vec<Denial> {
     let reference = &adjudication.decision_rule_ref;
-    let Some(rule) = view.state.rule(reference).filter(|rule| rule.standing == Standing::Current) else {
+    let current = |rule: &&Rule| branch!("adjudicate.rule_current", rule.standing == Standing::Current);
+    let Some(rule) = view.state.rule(reference).filter(current) else {
         return vec![
             Denial::new(Code::UnresolvedRef, CheckKind::Resolution, "the decision rule is not registered")
                 .of(&reference.id),

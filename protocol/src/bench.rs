@@ -40,6 +40,12 @@ pub fn belongs_to_user(result: &WorkResult) -> bool {
     result.unresolved.iter().any(|open| class_of(open.need).is_some())
 }
 
+/// Whether a result leaves the user a choice that no comparison of options makes: a preference or a tradeoff.
+#[must_use]
+pub fn leaves_a_choice(result: &WorkResult) -> bool {
+    result.unresolved.iter().any(|open| matches!(open.need, Need::Preference | Need::Tradeoff))
+}
+
 const fn class_of(need: Need) -> Option<DecisionClass> {
     match need {
         Need::Preference => Some(DecisionClass::Preference),

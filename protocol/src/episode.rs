@@ -275,7 +275,10 @@ pub fn next(view: &View, episode: &Episode, at: &Moment) -> Next {
             None => ending(EpisodeEnd::NoAnswer, "the work was issued to nobody"),
         };
     };
-    next_on(view, episode, &[result], at)
+    // Authority that is missing is asked for with the action that lacks it; a choice of the user comes before any action.
+    let asked = for_the_user(episode, &[result])
+        .filter(|_| branch!("episode.user_asked_first", bench::leaves_a_choice(&result.body)));
+    asked.unwrap_or_else(|| next_on(view, episode, &[result], at))
 }
 
 /// The results of an episode's conference, in order.

@@ -2,7 +2,7 @@
 
 use crate::commit::state_ref;
 use crate::denied::{Denied, Divergence};
-use crate::guard::change;
+use crate::guard::{change, root};
 use crate::state::State;
 use closer_contracts::canonical::{digest_of, from_value, read_value, to_bytes};
 use closer_contracts::item::{Item, ItemKind};
@@ -75,6 +75,7 @@ pub fn genesis(profile: Profile, items: Vec<Item>) -> Result<(Genesis, State), F
     for item in &items {
         change::content(&state, item)
             .and_then(|()| change::ends(&state, item))
+            .and_then(|()| root::reaches_user(&state, item))
             .map_err(|denied| fault(denied, item))?;
     }
     seal(items)

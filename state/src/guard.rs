@@ -1,10 +1,11 @@
 //! The guards of admission: whether a delta as a whole and each of its changes may be folded. Spec: §5, C10, DEC-95.
 //!
-//! This file judges the delta as a whole, [`change`] one change, [`obligation`] what concerns obligations, [`urgent`] the
-//! urgent path.
+//! This file judges the delta as a whole, [`change`] one change, [`obligation`] what concerns obligations, [`root`] where
+//! authority comes from, [`urgent`] the urgent path.
 
 pub(crate) mod change;
 pub(crate) mod obligation;
+pub(crate) mod root;
 mod urgent;
 
 use crate::accepted::is_invalidated;
@@ -113,7 +114,9 @@ pub(crate) fn outcome(state: &State, admission: &Admission<'_>) -> Vec<Denied> {
         Change::SetStatus { obligation_id, .. } | Change::SetTriggers { obligation_id, .. } => {
             reconsiderable(state, obligation_id, admission)
         }
-        Change::Add { item } | Change::Revise { item, .. } => stands(state, item),
+        Change::Add { item } | Change::Revise { item, .. } => {
+            stands(state, item).and_then(|()| root::reaches_user(state, item))
+        }
         Change::Suspend { .. }
         | Change::Retract { .. }
         | Change::RevokeGrant { .. }

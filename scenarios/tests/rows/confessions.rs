@@ -124,3 +124,33 @@ fn a_correction_is_adjudicated_before_it_is_applied_and_kept_as_a_gap_where_it_i
     recorded(&commit(&mut space, &correction));
     assert!(!current(&space));
 }
+
+#[test]
+fn a_confession_leaves_nothing_out_and_infers_no_intent() {
+    shows!("CP-8.1-02", "CP-2-21");
+    let about = ArtifactRef { id: "pl.something".into(), digest: Digest::of(b"something") };
+    let whole = closer_contracts::canonical::to_value(&confession(about, "o-1")).unwrap();
+    let read = |value| closer_contracts::canonical::from_value::<Confession>(value).map_err(|fault| fault.code);
+    assert!(read(whole.clone()).is_ok());
+    for part in [
+        "affected_obligation",
+        "affected",
+        "omitted_check_or_deviation",
+        "supporting_evidence",
+        "effects",
+        "unknowns",
+        "cost",
+        "consequence",
+        "status",
+        "reconsideration",
+    ] {
+        let mut without = whole.clone();
+        without.as_object_mut().expect("an object").remove(part).expect("it is there");
+        assert_eq!(read(without), Err(Code::SchemaInvalid), "{part}");
+    }
+    for inferred in ["intent", "motive"] {
+        let mut with = whole.clone();
+        with.as_object_mut().expect("an object").insert(inferred.into(), "to mislead".into());
+        assert_eq!(read(with), Err(Code::SchemaInvalid), "{inferred}");
+    }
+}

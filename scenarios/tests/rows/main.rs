@@ -5,6 +5,8 @@ mod actions;
 #[cfg(test)]
 mod adjudication;
 #[cfg(test)]
+mod boundaries;
+#[cfg(test)]
 mod budget;
 #[cfg(test)]
 mod cancels;
@@ -37,13 +39,21 @@ mod races;
 #[cfg(test)]
 mod readbacks;
 #[cfg(test)]
+mod records;
+#[cfg(test)]
 mod relations;
 #[cfg(test)]
 mod requests;
 #[cfg(test)]
 mod reviews;
 #[cfg(test)]
+mod scheduling;
+#[cfg(test)]
+mod separations;
+#[cfg(test)]
 mod support;
+#[cfg(test)]
+mod terms;
 #[cfg(test)]
 mod the_loop;
 #[cfg(test)]

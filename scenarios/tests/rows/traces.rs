@@ -31,13 +31,13 @@ fn held_by(space: &Space, check: impl Fn(&Chain) -> Result<Trace, Gap>) -> (Trac
 }
 
 /// The version that closed `o-1`.
-fn closing(space: &Space) -> u64 {
+pub(crate) fn closing(space: &Space) -> u64 {
     let closes = |change: &Change| matches!(change, Change::SetStatus { obligation_id, status, .. } if *obligation_id == "o-1".into() && !status.is_open());
     let found = space.view().commits.iter().find(|(_, committed)| committed.commit.delta.changes.iter().any(closes));
     *found.expect("it is closed").0
 }
 
-fn stages(trace: &Trace) -> Vec<Stage> {
+pub(crate) fn stages(trace: &Trace) -> Vec<Stage> {
     let mut stages: Vec<Stage> = Vec::new();
     for step in &trace.steps {
         if !stages.contains(&step.stage) {
@@ -47,7 +47,7 @@ fn stages(trace: &Trace) -> Vec<Stage> {
     stages
 }
 
-const ORDINARY: [Stage; 13] = [
+pub(crate) const ORDINARY: [Stage; 13] = [
     Stage::Event,
     Stage::Match,
     Stage::Activation,
