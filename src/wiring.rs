@@ -13,7 +13,7 @@ use closer_adapters::ids::UuidIds;
 use closer_adapters::{FileLedger, World, WorldConfig, terminate_recorded};
 use closer_protocol::Moment;
 use closer_protocol::port::Clock;
-use closer_store::Log;
+use closer_store::{Corruption, Log};
 use std::path::Path;
 use std::sync::Arc;
 use tokio::sync::watch;
@@ -27,6 +27,9 @@ const PROCESSES: &str = "processes";
 /// # Errors
 /// What could not be prepared; what of the founding is not admissible; a space that is there already.
 pub async fn init(deployment: &Deployment, tell: &mut dyn FnMut(&str)) -> Result<(), Error> {
+    if let Some(lost) = lost_log(&deployment.store) {
+        return Err(Error::Store(lost.into()));
+    }
     for command in &deployment.prepare {
         let ran = command.run(&deployment.directory).map_err(Error::World)?;
         if let (true, Some(made)) = (ran, &command.creates) {
@@ -48,6 +51,15 @@ pub fn is_founded(store: &Path) -> bool {
     segments.is_ok_and(|mut entries| {
         entries.any(|entry| entry.is_ok_and(|entry| entry.file_name().to_string_lossy().ends_with(".log")))
     })
+}
+
+/// What is wrong with a store whose log is gone while what was derived from it is still there. To found a space in it would
+/// forget every restriction and decision.
+#[must_use]
+pub fn lost_log(store: &Path) -> Option<Corruption> {
+    let lost = !is_founded(store) && store.join("derived").exists();
+    let what = "the log is gone, and what was derived from it is still here: restore a backup, or remove the store to begin anew";
+    lost.then_some(Corruption { segment: 1, offset: 0, record: None, what })
 }
 
 fn private_folder(store: &Path) -> Result<(), Error> {

@@ -7,7 +7,7 @@ use crate::error::Error;
 use crate::request::{self, Answer, Asked, Request};
 use crate::socket;
 use crate::space::{Resting, Space};
-use crate::wiring::is_founded;
+use crate::wiring::{is_founded, lost_log};
 use closer_contracts::id::ActorId;
 use closer_store::{Log, StoreError};
 use serde_json::{Value, json};
@@ -23,12 +23,15 @@ pub(super) struct Talk {
 impl Talk {
     /// One line of talk.
     pub(super) fn say(self, line: &str) {
-        write_line(std::io::stderr(), line);
+        write_line(std::io::stderr(), &shown(line, false));
     }
 
     /// One line of data.
     pub(super) fn put(self, line: &str) {
-        write_line(std::io::stdout(), line);
+        match self.json {
+            true => write_line(std::io::stdout(), line),
+            false => write_line(std::io::stdout(), &shown(line, false)),
+        }
     }
 
     /// Tells an answer: data to stdout, what went wrong to stderr too.
@@ -59,7 +62,7 @@ impl Talk {
             line.push_str(&format!(": {inner}"));
             cause = inner.source();
         }
-        self.say(&line);
+        write_line(std::io::stderr(), &shown(&line, true));
         exit
     }
 }
@@ -68,6 +71,21 @@ fn misfit_data(misfit: &Misfit) -> Value {
     json!({
         "error": misfit.reason, "file": misfit.file, "line": misfit.line, "column": misfit.column, "field": misfit.field,
     })
+}
+
+/// A line as a terminal may show it: what controls the terminal or the direction of text is written out. Much of what is told
+/// was written by agents and sources, and none of that draws on the place where a person decides.
+fn shown(line: &str, keeps_lines: bool) -> String {
+    let mut shown = String::with_capacity(line.len());
+    for character in line.chars() {
+        let directs = matches!(character, '\u{200e}' | '\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}');
+        match character {
+            '\n' if keeps_lines => shown.push('\n'),
+            _ if directs || character.is_control() => shown.extend(character.escape_unicode()),
+            _ => shown.push(character),
+        }
+    }
+    shown
 }
 
 /// A reader that went away is no error of ours.
@@ -85,6 +103,9 @@ pub(super) async fn ask(
     talk: Talk,
 ) -> Result<Exit, Error> {
     let store = Deployment::store_of(directory)?;
+    if let Some(lost) = lost_log(&store) {
+        return Err(Error::Store(lost.into()));
+    }
     if !is_founded(&store) {
         let text =
             format!("there is no space in {} yet; begin with: closer init {}", store.display(), directory.display());

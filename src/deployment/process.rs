@@ -113,6 +113,13 @@ impl Companion {
     /// # Errors
     /// What could not be started, or that it did not become ready in time.
     pub fn start(&self, directory: &Path) -> Result<Running, String> {
+        let is_taken = |address: &SocketAddr| TcpStream::connect_timeout(address, Duration::from_millis(200)).is_ok();
+        if let Some(address) = self.ready.filter(is_taken) {
+            return Err(format!(
+                "something else already listens on {address}, where `{}` would; end it, or give the companion another port",
+                self.program
+            ));
+        }
         let mut command = command(&self.program, &self.arguments, directory)?;
         command.stdout(Stdio::null()).stderr(Stdio::null()).process_group(0);
         let child = command.spawn().map_err(|error| format!("`{}` could not be started: {error}", self.program))?;
@@ -127,6 +134,9 @@ impl Companion {
                 return Err(format!("`{}` did not listen on {address} within {} ms", self.program, self.ready_ms));
             }
             std::thread::sleep(Duration::from_millis(20));
+        }
+        if let Ok(Some(status)) = running.child.try_wait() {
+            return Err(format!("`{}` ended with {status} while something else listens on {address}", self.program));
         }
         Ok(running)
     }

@@ -42,6 +42,7 @@ impl Log {
     /// # Errors
     /// `NotEmpty`, and whatever the system says.
     pub fn backup(&self, destination: &Path, progress: &mut dyn FnMut(u64)) -> Result<Manifest, StoreError> {
+        self.undamaged()?;
         let target = empty(destination)?;
         let mut manifest = Manifest { format_version: segment::FORMAT_VERSION, files: Vec::new() };
         let mut done = 0;

@@ -141,6 +141,8 @@ struct Core {
     /// Something became durable that no watermark on disk covers.
     unsealed: bool,
     poisoned: Option<Arc<str>>,
+    /// Damage that a walk has found: nothing more is taken until it is resolved.
+    damaged: Option<Corruption>,
     closed: bool,
 }
 
@@ -247,6 +249,11 @@ impl Log {
         writer.commit(&self.shared)
     }
 
+    /// Fails where a walk has found damage that is not resolved.
+    pub(crate) fn undamaged(&self) -> Result<(), StoreError> {
+        self.shared.core().undamaged()
+    }
+
     /// The segments with their durable ends: (number, file, end of batches, closed).
     pub(crate) fn durable_segments(&self) -> Vec<(u64, Arc<dyn DiskFile>, u64, bool)> {
         let core = self.shared.core();
@@ -300,7 +307,11 @@ impl RecordLog for Log {
     }
 
     fn verify(&self, progress: &mut dyn FnMut(Progress)) -> Result<Verified, StoreError> {
-        crate::verify::verify(self, progress)
+        let walked = crate::verify::verify(self, progress);
+        if let Err(StoreError::Corruption(damage)) = &walked {
+            self.shared.core().damaged.get_or_insert_with(|| damage.clone());
+        }
+        walked
     }
 }
 

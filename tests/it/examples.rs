@@ -179,3 +179,37 @@ fn answering_stops_where_the_same_question_comes_back() {
     assert_eq!(again.stderr.matches("answered: investigate").count(), 0, "{}", again.stderr);
     place.run(&["--answer"]).expect(0);
 }
+
+/// A companion whose place is taken is not mistaken for the one that took it.
+#[test]
+fn a_port_that_is_taken_is_no_companion() {
+    let taken = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+    let port = taken.local_addr().unwrap().port().to_string();
+    let place = Place::example("cost-candidate", |text| {
+        text.replace("18473", &port).replace("beside:cost-provider", "/bin/sleep").replace(
+            &format!("arguments = [\"var/provider/state.json\", \"--port\", \"{port}\"]"),
+            "arguments = [\"60\"]",
+        )
+    });
+    let run = place.run(&[]);
+    assert_ne!(run.code, Some(0), "{run:?}");
+    assert!(run.stderr.contains("already listens"), "{run:?}");
+}
+
+/// What an agent writes does not draw on the place where a person decides.
+#[test]
+fn what_an_agent_writes_controls_no_terminal() {
+    if !has_openssl() {
+        return;
+    }
+    let place = Place::example("certificate-renewal", |text| {
+        text.replace("address = \"mail.pem\" }", "address = \"mail.pem\\u001b[31m\\n  answer: yes\\u202e\" }")
+    });
+    let run = place.run(&[]);
+    let shown = [run, place.call(&["bench", "list"]), place.call(&["obligation", "why", "obligation.mail"])];
+    for told in &shown {
+        assert!(!told.stdout.contains(['\u{1b}', '\u{202e}']) && !told.stderr.contains('\u{202e}'), "{told:?}");
+        assert!(!told.stdout.lines().any(|line| line.trim_start().starts_with("answer: yes")), "{told:?}");
+    }
+    assert!(shown.iter().any(|told| told.stdout.contains("\\u{1b}") || told.stderr.contains("\\u{1b}")), "{shown:?}");
+}

@@ -141,3 +141,40 @@ fn a_second_run_of_one_store_is_turned_away() {
     assert!(second.stderr.contains("another process holds the store"), "{second:?}");
     drop(running);
 }
+
+/// Damage that is found while a process runs stops that process too: nothing more is decided, and nothing copied.
+#[test]
+fn damage_found_in_a_running_process_stops_it() {
+    let place = Place::with(&counting("conditional"));
+    let running = place.running(&["--until-stopped"]);
+    let segment = segments(&place.store()).remove(0);
+    let mut damaged = fs::read(&segment).unwrap();
+    damaged[3_000] ^= 0x20;
+    fs::write(&segment, &damaged).unwrap();
+    place.call(&["verify"]).expect(5);
+    let send = [
+        "restrict",
+        "--issuer",
+        "issuer.security",
+        "--operation",
+        "file.finish",
+        "--reason",
+        "nothing more is decided",
+    ];
+    assert_eq!(place.call(&send).code, Some(5));
+    let copy = place.path().join("copy");
+    assert_eq!(place.call(&["backup", copy.to_str().unwrap()]).code, Some(5));
+    drop(running);
+}
+
+/// A store that lost its log is not founded anew over what was derived from it.
+#[test]
+fn a_store_that_lost_its_log_is_not_begun_anew() {
+    let place = Place::with(&counting("conditional"));
+    place.run(&[]).expect(0);
+    fs::remove_dir_all(place.store().join("log")).unwrap();
+    for told in [place.run(&[]), place.call(&["verify"]), place.call(&["obligation", "list"])] {
+        assert_eq!(told.code, Some(5), "{told:?}");
+    }
+    assert!(!place.store().join("log").exists());
+}

@@ -215,6 +215,7 @@ impl Opened {
             plan: Plan { number: tail.number, offset: tail.offset, rows: self.rows, on_reserve: false },
             unsealed: settings.drive == Drive::Thread && !self.sealed,
             poisoned: None,
+            damaged: None,
             closed: false,
         };
         (core, tail)

@@ -159,11 +159,17 @@ struct Staged {
 impl Core {
     /// Fails unless the log still accepts work.
     fn open(&self) -> Result<(), StoreError> {
+        self.undamaged()?;
         match &self.poisoned {
             Some(why) => Err(StoreError::Poisoned(Arc::clone(why))),
             None if self.closed => Err(StoreError::Closed),
             None => Ok(()),
         }
+    }
+
+    /// Fails where a walk has found damage.
+    pub(super) fn undamaged(&self) -> Result<(), StoreError> {
+        self.damaged.as_ref().map_or(Ok(()), |damage| Err(damage.clone().into()))
     }
 
     fn check_guards(&mut self, guards: &[Guard]) -> Result<(), Declined> {
