@@ -6,7 +6,7 @@
 mod client;
 mod server;
 
-pub use client::ask;
+pub use client::{ask, listens};
 pub use server::Listener;
 
 use std::path::{Path, PathBuf};

@@ -13,6 +13,11 @@ use closer_store::{Log, StoreError};
 use serde_json::{Value, json};
 use std::io::Write;
 use std::path::Path;
+use std::time::{Duration, Instant};
+
+/// How long a verb waits for another one that holds the store, and how often it looks.
+const PATIENCE: Duration = Duration::from_secs(10);
+const PAUSE: Duration = Duration::from_millis(50);
 
 /// How results are told.
 #[derive(Debug, Clone, Copy)]
@@ -111,17 +116,24 @@ pub(super) async fn ask(
             format!("there is no space in {} yet; begin with: closer init {}", store.display(), directory.display());
         return Ok(talk.tell(&Answer::absent(text)));
     }
-    let answer = match at_rest(&store, identity.clone(), request.clone()).await {
-        Err(Error::Store(StoreError::Locked)) => {
-            let waiting = progress::spinner("waiting for the running process");
-            let answer = socket::ask(&store, &Asked { identity, request })?;
-            waiting.finish_and_clear();
-            answer
-        }
-        Err(error) => return Err(error),
-        Ok(answer) => answer,
-    };
-    Ok(talk.tell(&answer))
+    let patience = Instant::now() + PATIENCE;
+    loop {
+        let answer = match at_rest(&store, identity.clone(), request.clone()).await {
+            // Whoever holds the store and does not listen is another verb, and soon done.
+            Err(Error::Store(StoreError::Locked)) if !socket::listens(&store) && Instant::now() < patience => {
+                tokio::time::sleep(PAUSE).await;
+                continue;
+            }
+            Err(Error::Store(StoreError::Locked)) => {
+                let waiting = progress::spinner("waiting for the running process");
+                let answer = socket::ask(&store, &Asked { identity, request });
+                waiting.finish_and_clear();
+                answer?
+            }
+            answer => answer?,
+        };
+        return Ok(talk.tell(&answer));
+    }
 }
 
 /// Answers from a store that nobody holds.

@@ -18,6 +18,12 @@ pub fn ask(store: &Path, asked: &Asked) -> Result<Answer, Error> {
     })
 }
 
+/// Whether somebody listens on the store's socket.
+#[must_use]
+pub fn listens(store: &Path) -> bool {
+    Place::of(store).is_ok_and(|place| UnixStream::connect(&place.path).is_ok())
+}
+
 fn exchange(store: &Path, asked: &Asked) -> std::io::Result<Answer> {
     let place = Place::of(store)?;
     let mut stream = UnixStream::connect(&place.path)?;

@@ -178,3 +178,15 @@ fn a_store_that_lost_its_log_is_not_begun_anew() {
     }
     assert!(!place.store().join("log").exists());
 }
+
+/// Verbs that come at the same time to a store that nobody runs wait for each other.
+#[test]
+fn verbs_at_the_same_time_are_all_heard() {
+    let place = Place::with(&counting("conditional"));
+    place.call(&["init", place.path().to_str().unwrap()]).expect(0);
+    let told: Vec<Option<i32>> = std::thread::scope(|scope| {
+        let asked: Vec<_> = (0..6).map(|_| scope.spawn(|| place.call(&["obligation", "list"]).code)).collect();
+        asked.into_iter().map(|asked| asked.join().unwrap()).collect()
+    });
+    assert_eq!(told, vec![Some(0); 6]);
+}
