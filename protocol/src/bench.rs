@@ -295,7 +295,7 @@ fn reconciles(
     let owner = urgent
         .and_then(|committed| committed.receipt.as_ref()?.urgent_details.as_ref())
         .is_some_and(|details| details.independent_owner == *who);
-    owner || (urgent.is_some() && view.state.profile().is_some_and(|profile| profile.user == *who))
+    owner || (urgent.is_some() && view.state.is_user(who))
 }
 
 fn authored(

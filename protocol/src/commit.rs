@@ -249,7 +249,7 @@ fn authorized_in_review(view: &View, delta: &Delta, reference: &ArtifactRef) -> 
     };
     let authorizes = receipt.decision == ReviewDecision::EffectAuthorization;
     let exactly = closer_contracts::canonical::digest_of(&delta.changes).is_ok_and(|d| d == receipt.artifact_digest);
-    let users = view.state.profile().is_some_and(|profile| profile.user == receipt.reviewer.identity);
+    let users = view.state.is_user(&receipt.reviewer.identity);
     let stands =
         review::review(view, receipt.artifact_digest, &receipt.subject, receipt.decision) == review::Review::Given;
     branch!("commit.review_authorizes_effect", authorizes)

@@ -4,7 +4,7 @@
 
 use crate::dispatch::{record_outcome, settled_by};
 use crate::entry::{AttemptStatus, Notice, NoticeKind};
-use crate::input::Reply;
+use crate::input::{Input, Reply};
 use crate::ledger;
 use crate::port::Observed;
 use crate::sequence::{Deciding, record_payload};
@@ -315,6 +315,23 @@ fn objections(deciding: &Deciding<'_>, evidence: &Evidence, payload: &Payload) -
         denials.push(Denial::new(code, CheckKind::Readback, reason).of(&binding.target.address));
     }
     denials
+}
+
+/// What is to be recorded of an attempt whose target nobody can look at: no method is registered for its operation.
+///
+/// # Errors
+/// `unregistered_operation` where the operation is gone too.
+pub fn blind(view: &View, attempt: &Attempt) -> Result<Input, Fault> {
+    let entry = view
+        .state
+        .operation(&attempt.action.operation)
+        .ok_or_else(|| Fault::new(Code::UnregisteredOperation, "the attempt's operation is not registered any more"))?;
+    Ok(Input::Unseen {
+        target: attempt.action.target.clone(),
+        method: ReadbackMethodId::new(entry.readback_method.id.as_str()),
+        obligation_id: attempt.intent.obligation_id.clone(),
+        reason: Text::from("no readback method of this version is registered for the operation"),
+    })
 }
 
 /// Settles the attempt: a match confirms the effect; a settled mismatch shows that there is none only where repetition is

@@ -15,7 +15,6 @@ use closer_contracts::Payload;
 use closer_contracts::action::Action;
 use closer_contracts::adjudication::{Adjudication, Phase};
 use closer_contracts::audit::{CommitReceipt, Confession, Declaration, DisclosureReceipt, UserDecision};
-use closer_contracts::auth::AuthRecord;
 use closer_contracts::briefcase::{Briefcase, PacketStatus};
 use closer_contracts::delta::{AdmissionPath, Change, Delta};
 use closer_contracts::digest::Digest;
@@ -144,7 +143,7 @@ pub struct Episode {
 }
 
 /// Accepted state and everything under way.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, Default)]
 pub struct View {
     /// Accepted governing state.
     pub state: State,
@@ -228,7 +227,7 @@ pub struct View {
     pub ledger: Ledger,
     /// Notices by key.
     pub notices: OrdMap<Key, Arc<Notice>>,
-    /// Triggers that have been disabled by expiry and await their commit.
+    /// The version of the newest commit that restricts; 0 where none has.
     pub restrictions_decided: u64,
     /// Urgent commits that await reconciliation: receipt id by version.
     pub outstanding: OrdMap<u64, ArtifactRef>,
@@ -250,65 +249,6 @@ pub struct View {
     pub conferences: crate::conference::Table,
     /// What traces run through.
     pub chain: Chain,
-}
-
-impl Default for View {
-    fn default() -> Self {
-        Self {
-            state: State::empty(),
-            events: OrdMap::new(),
-            matches: OrdMap::new(),
-            eligible: OrdMap::new(),
-            activated: OrdSet::new(),
-            episodes: OrdMap::new(),
-            under_way: OrdMap::new(),
-            bounds: OrdSet::new(),
-            works: OrdMap::new(),
-            issued_to: OrdMap::new(),
-            results: OrdMap::new(),
-            actions: OrdMap::new(),
-            logical: OrdMap::new(),
-            adjudications: OrdMap::new(),
-            assessments: OrdMap::new(),
-            attempts_of: OrdMap::new(),
-            calls_under: OrdMap::new(),
-            answered: OrdMap::new(),
-            streams_of: OrdMap::new(),
-            read_sets: OrdMap::new(),
-            attempts: OrdMap::new(),
-            unsettled: OrdMap::new(),
-            evidence: OrdMap::new(),
-            observed: OrdMap::new(),
-            numbered: OrdMap::new(),
-            acceptances: OrdMap::new(),
-            removed: OrdSet::new(),
-            deltas: OrdMap::new(),
-            endorsements: OrdMap::new(),
-            commits: OrdMap::new(),
-            committed: OrdMap::new(),
-            packets: OrdMap::new(),
-            decisions: OrdMap::new(),
-            declarations: OrdMap::new(),
-            disclosures: OrdMap::new(),
-            released: OrdMap::new(),
-            incidents: OrdMap::new(),
-            confessions: OrdMap::new(),
-            ownership: OrdMap::new(),
-            ledger: Ledger::default(),
-            notices: OrdMap::new(),
-            restrictions_decided: 0,
-            outstanding: OrdMap::new(),
-            latest: None,
-            refused: OrdMap::new(),
-            refused_at: OrdMap::new(),
-            genesis: None,
-            refusals: 0,
-            unreadable: 0,
-            reviews: crate::review::Reviews::default(),
-            conferences: crate::conference::Table::default(),
-            chain: Chain::default(),
-        }
-    }
 }
 
 /// Why a record could not be folded: the log and this version disagree. Dispatch stops until that is resolved.
@@ -344,7 +284,6 @@ impl View {
                 self.ledger.limit_from(&self.state);
             }
             Entry::Payload(payload) => self.fold_payload(payload, admitted_at),
-            Entry::Auth(auth) => self.fold_auth(auth),
             Entry::Artifact(artifact) => self.fold_artifact(artifact, admitted_at)?,
             Entry::Commit(commit) => self.fold_commit(commit)?,
             Entry::Intent(intent) => self.fold_intent(intent)?,
@@ -354,7 +293,7 @@ impl View {
             Entry::Ownership(ownership) => self.fold_ownership(ownership),
             Entry::Activation(activation) => self.fold_activation(activation, admitted_at),
             Entry::Notice(notice) => self.fold_notice(notice),
-            Entry::Passed => {}
+            Entry::Auth(_) | Entry::Passed => {}
         }
         Ok(())
     }
@@ -455,8 +394,6 @@ impl View {
         };
         self.packets.insert(body.decision_id.clone(), packet);
     }
-
-    fn fold_auth(&mut self, _auth: &AuthRecord) {}
 
     fn fold_artifact(&mut self, artifact: &Arc<ArtifactBody>, admitted_at: &Timestamp) -> Result<(), Divergence> {
         let digest = artifact.digest().map_err(|fault| Divergence { reason: fault.to_string() })?;

@@ -31,7 +31,19 @@ pub struct State {
     indexes: Indexes,
 }
 
+impl Default for State {
+    fn default() -> Self {
+        Self::empty()
+    }
+}
+
 impl State {
+    /// Whether this is the user of the deployment, in whom all authority ends (SR1).
+    #[must_use]
+    pub fn is_user(&self, actor: &ActorId) -> bool {
+        self.profile().is_some_and(|profile| profile.user == *actor)
+    }
+
     /// The state before genesis: nothing is accepted.
     #[must_use]
     pub fn empty() -> Self {

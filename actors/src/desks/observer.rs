@@ -4,9 +4,8 @@ use super::{misdirected, missing, payload};
 use crate::service::{Attended, Charge, Desk, Draft};
 use crate::space::Space;
 use closer_contracts::Fault;
-use closer_contracts::id::{AttemptId, ReadbackMethodId, Text};
+use closer_contracts::id::{AttemptId, Text};
 use closer_contracts::time::Timestamp;
-use closer_protocol::Input;
 use closer_protocol::episode::{self, Next};
 use closer_protocol::port::{Observed, ReadbackOrder};
 use closer_protocol::readback;
@@ -35,14 +34,7 @@ async fn look(space: &Space, charge: &Charge, attempt_id: &AttemptId, not_before
     space.reach(not_before).await;
     let attempt = charge.view.attempts.get(attempt_id).ok_or_else(|| missing("the attempt is not on record"))?;
     let Some(method) = episode::readback_method(&charge.view, attempt_id) else {
-        let entry = charge.view.state.operation(&attempt.action.operation);
-        let entry = entry.ok_or_else(|| missing("the attempt's operation is not registered any more"))?;
-        return Ok(Draft::Input(Box::new(Input::Unseen {
-            target: attempt.action.target.clone(),
-            method: ReadbackMethodId::new(entry.readback_method.id.as_str()),
-            obligation_id: attempt.intent.obligation_id.clone(),
-            reason: Text::from("no readback method of this version is registered for the operation"),
-        })));
+        return readback::blind(&charge.view, attempt).map(|input| Draft::Input(Box::new(input)));
     };
     let method = Arc::new(method);
     let order = ReadbackOrder {

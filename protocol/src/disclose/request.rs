@@ -70,7 +70,7 @@ pub(crate) fn answer(deciding: &mut Deciding<'_>, submission: &Submission<Reques
     };
     let required = request.items.iter().map(|item| Id::new(item.as_str())).collect();
     let asked = Asked { recipient: &request.recipient, purpose, required, all: answers_for(view, request) };
-    let uses = match is_user(view, &request.recipient) {
+    let uses = match view.state.is_user(&request.recipient) {
         true => vec![Key::from("own record")],
         false => rules(view, &request.recipient, purpose).flat_map(|rule| rule.permitted_use.iter().cloned()).collect(),
     };
@@ -98,10 +98,6 @@ pub fn materialize(view: &View, receipt: &DisclosureReceipt) -> Result<Vec<Conte
     Ok(items)
 }
 
-fn is_user(view: &View, who: &ActorId) -> bool {
-    view.state.profile().is_some_and(|profile| profile.user == *who)
-}
-
 /// Whether the recipient may have all that is asked for: the user its own record, and an owner the incident it answers for.
 fn answers_for(view: &View, request: &Request) -> bool {
     let owned = |item: &ArtifactId| {
@@ -110,12 +106,12 @@ fn answers_for(view: &View, request: &Request) -> bool {
             .is_some_and(|case| case.opened.incident_owner == request.recipient)
     };
     let owner = !request.items.is_empty() && request.items.iter().all(owned);
-    is_user(view, &request.recipient) || branch!("disclose.incident_owner_reads", owner)
+    view.state.is_user(&request.recipient) || branch!("disclose.incident_owner_reads", owner)
 }
 
 fn objections(view: &View, who: &ActorId, request: &Request, candidates: &Candidates) -> Vec<Denial> {
     let mut denials = Vec::new();
-    if branch!("disclose.asked_for_another", *who != request.recipient && !is_user(view, who)) {
+    if branch!("disclose.asked_for_another", *who != request.recipient && !view.state.is_user(who)) {
         let reason = "nobody but the user has anything released to somebody else";
         denials.push(Denial::new(Code::RedistributionDenied, CheckKind::Authority, reason).of(&request.recipient));
     }
@@ -158,7 +154,10 @@ fn unreleased(
     if let Some(position) = view.results.get(&payload_id) {
         let own = position.payload.envelope().producer.actor_id == request.recipient;
         return match branch!("disclose.read_before_release", !own && !all) {
-            true => deny(Code::NotReleased, "another participant's position is sealed until its release"),
+            true => deny(
+                Code::NotReleased,
+                "another participant's position is read in its conference, and not before its release",
+            ),
             false => None,
         };
     }

@@ -241,7 +241,7 @@ fn theirs_to_take(view: &View, case: &Case, who: &ActorId, step: &Step, denials:
 
 /// Whether this is the incident's owner or the user.
 pub(super) fn is_answerable(view: &View, case: &Case, who: &ActorId) -> bool {
-    case.opened.incident_owner == *who || view.state.profile().is_some_and(|profile| profile.user == *who)
+    case.opened.incident_owner == *who || view.state.is_user(who)
 }
 
 /// Stop before telling, tell before reconciling, and after that nothing more.

@@ -133,24 +133,14 @@ impl Chain {
     }
 
     fn fold_artifact(&mut self, artifact: &Arc<ArtifactBody>) {
-        let is_cited = match &**artifact {
+        let is_cited = matches!(
+            **artifact,
             ArtifactBody::CommitReceipt(_)
-            | ArtifactBody::ReconciliationReceipt(_)
-            | ArtifactBody::MatchReceipt(_)
-            | ArtifactBody::UserDecision(_)
-            | ArtifactBody::RestrictionStatement(_) => true,
-            ArtifactBody::DisclosureReceipt(_)
-            | ArtifactBody::Declaration(_)
-            | ArtifactBody::AcceptanceReceipt(_)
-            | ArtifactBody::Confession(_)
-            | ArtifactBody::Incident(_)
-            | ArtifactBody::IncidentStep(_)
-            | ArtifactBody::ReadSet(_)
-            | ArtifactBody::Conference(_)
-            | ArtifactBody::ConferenceMove(_)
-            | ArtifactBody::Proceeding(_)
-            | ArtifactBody::ReviewReceipt(_) => false,
-        };
+                | ArtifactBody::ReconciliationReceipt(_)
+                | ArtifactBody::MatchReceipt(_)
+                | ArtifactBody::UserDecision(_)
+                | ArtifactBody::RestrictionStatement(_)
+        );
         let Some(digest) = is_cited.then(|| artifact.digest().ok()).flatten() else {
             return;
         };
@@ -294,24 +284,10 @@ impl Chain {
     pub(super) fn receipt(&self, version: u64) -> Option<(&CommitReceipt, Digest, u64)> {
         let digest = *self.receipts.get(&version)?;
         let located = self.artifacts.get(&digest)?;
-        match &*located.content {
-            ArtifactBody::CommitReceipt(receipt) => Some((receipt, digest, located.position)),
-            ArtifactBody::MatchReceipt(_)
-            | ArtifactBody::DisclosureReceipt(_)
-            | ArtifactBody::Declaration(_)
-            | ArtifactBody::UserDecision(_)
-            | ArtifactBody::RestrictionStatement(_)
-            | ArtifactBody::ReconciliationReceipt(_)
-            | ArtifactBody::AcceptanceReceipt(_)
-            | ArtifactBody::Confession(_)
-            | ArtifactBody::Incident(_)
-            | ArtifactBody::IncidentStep(_)
-            | ArtifactBody::ReadSet(_)
-            | ArtifactBody::Conference(_)
-            | ArtifactBody::ConferenceMove(_)
-            | ArtifactBody::Proceeding(_)
-            | ArtifactBody::ReviewReceipt(_) => None,
+        if let ArtifactBody::CommitReceipt(receipt) = &*located.content {
+            return Some((receipt, digest, located.position));
         }
+        None
     }
 
     /// The reviews of an urgent receipt, in order, with their digests and places.

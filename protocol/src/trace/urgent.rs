@@ -57,24 +57,8 @@ fn restriction(chain: &Chain, from: &From, details: &UrgentDetails, before: u64,
     }
     let auth = commit.follow(Stage::Restriction, &citation.id, chain.auths.get(&citation.digest))?;
     let subject = &auth.content;
-    let statement = chain.artifacts.values().find(|located| match &*located.content {
-        ArtifactBody::RestrictionStatement(statement) => statement.statement_id.as_str() == subject.as_str(),
-        ArtifactBody::MatchReceipt(_)
-        | ArtifactBody::DisclosureReceipt(_)
-        | ArtifactBody::Declaration(_)
-        | ArtifactBody::UserDecision(_)
-        | ArtifactBody::CommitReceipt(_)
-        | ArtifactBody::ReconciliationReceipt(_)
-        | ArtifactBody::AcceptanceReceipt(_)
-        | ArtifactBody::Confession(_)
-        | ArtifactBody::Incident(_)
-        | ArtifactBody::IncidentStep(_)
-        | ArtifactBody::ReadSet(_)
-        | ArtifactBody::Conference(_)
-        | ArtifactBody::ConferenceMove(_)
-        | ArtifactBody::Proceeding(_)
-        | ArtifactBody::ReviewReceipt(_) => false,
-    });
+    let is_it = |artifact: &ArtifactBody| matches!(artifact, ArtifactBody::RestrictionStatement(statement) if statement.statement_id.as_str() == subject.as_str());
+    let statement = chain.artifacts.values().find(|located| is_it(&located.content));
     commit.follow(Stage::Restriction, subject, statement)?;
     trace.push(Stage::Restriction, subject, citation.digest, "an authenticated statement");
     Ok(())

@@ -12,7 +12,7 @@ use closer_protocol::entry::AttemptStatus;
 use closer_scenarios::founding::plan_target;
 use closer_scenarios::{Deployment, Mode};
 
-fn observed(payload: &Payload, change: impl FnOnce(&mut Evidence)) -> Payload {
+pub(crate) fn observed(payload: &Payload, change: impl FnOnce(&mut Evidence)) -> Payload {
     let Body::Evidence(evidence) = payload.body() else { unreachable!("an observation") };
     let mut evidence = (**evidence).clone();
     change(&mut evidence);

@@ -1,16 +1,15 @@
 //! What a delta says of its evidence is what the record shows, whoever proposes and endorses it.
 
+use crate::separations::claim_on;
 use crate::support::{claimed, commit, delta, endorse, propose, recorded, refused};
 use closer_contracts::RefusalCode as Code;
 use closer_contracts::adjudication::{Disposition, Phase};
-use closer_contracts::delta::Change;
 use closer_contracts::id::EvidenceId;
-use closer_contracts::item::{Claim, Item, Standing};
-use closer_contracts::refs::{Target, VersionedRef};
+use closer_contracts::refs::Target;
 use closer_contracts::shows;
-use closer_contracts::work::{EvidenceRelation, Relation, ScopeMatch, WorkResult};
+use closer_contracts::work::{Relation, ScopeMatch, WorkResult};
 use closer_protocol::episode::Next;
-use closer_scenarios::founding::{plan_target, proposition};
+use closer_scenarios::founding::plan_target;
 use closer_scenarios::space::Answer;
 use closer_scenarios::{Deployment, Space, worker};
 
@@ -25,21 +24,6 @@ fn with_another_account(answer: Answer) -> Space {
     space.world.set(&account_2(), "plan", "basic");
     recorded(&space.observe(&account_2(), Some("o-1")).unwrap());
     space
-}
-
-fn claim(relations: Vec<EvidenceRelation>) -> Change {
-    Change::Add {
-        item: Box::new(Item::Claim(Claim {
-            claim_id: "claim-by-hand".into(),
-            proposition: proposition("o-1", "basic"),
-            applicability: vec!["always".into()],
-            relations,
-            limitations: Vec::new(),
-            exceptions: Vec::new(),
-            sufficiency_rule_ref: VersionedRef { id: "rule.sufficiency".into(), version: 1 },
-            standing: Standing::Current,
-        })),
-    }
 }
 
 /// The evidence about the other account.
@@ -73,7 +57,7 @@ fn an_endorsed_delta_whose_support_the_record_does_not_bear_out_is_not_committed
     let mut misquoted = said.clone();
     misquoted.valid_at.observation_version += 1;
     for relation in [said, misquoted] {
-        let proposed = delta(&mut space, vec![claim(vec![relation.clone()])], vec![relation], Vec::new());
+        let proposed = delta(&mut space, vec![claim_on(vec![relation.clone()])], vec![relation], Vec::new());
         recorded(&propose(&mut space, proposed.clone()));
         recorded(&endorse(&mut space, &proposed, Disposition::Endorsed));
         refused(&commit(&mut space, &proposed), Code::UnsupportedPromotion);
@@ -91,7 +75,7 @@ fn the_assessor_finds_such_support_insufficient() {
     let evidence = about_another(&space);
     let relation = worker::relation(space.view(), "p-o-1", &evidence, Relation::Supports);
     assert_eq!(relation.scope_match, ScopeMatch::Applicable, "so somebody says");
-    let proposed = delta(&mut space, vec![claim(vec![relation.clone()])], vec![relation], Vec::new());
+    let proposed = delta(&mut space, vec![claim_on(vec![relation.clone()])], vec![relation], Vec::new());
     recorded(&propose(&mut space, proposed.clone()));
     let view = space.view();
     let (episode, on_record) =

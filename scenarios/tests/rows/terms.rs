@@ -2,6 +2,7 @@
 //! Spec: abstract, §1, §2.
 
 use crate::actions::{readback_now, ready};
+use crate::readbacks::observed;
 use crate::separations::claim_on;
 use crate::support::{
     begun, changed, claimed, codes, commit, delta, dispatch, endorse, propose, recorded, refused, space, status,
@@ -13,8 +14,7 @@ use closer_contracts::audit::{DecisionType, Delegability, Grant};
 use closer_contracts::auth::{SigningScope, Subject};
 use closer_contracts::canonical::{from_value, to_value};
 use closer_contracts::delta::Change;
-use closer_contracts::envelope::Body;
-use closer_contracts::evidence::{Evidence, ReadbackOutcome};
+use closer_contracts::evidence::ReadbackOutcome;
 use closer_contracts::id::{ActorId, ObligationId};
 use closer_contracts::item::{Dependency, IdentityKind, Item, ItemKind};
 use closer_contracts::obligation::{Obligation, ObligationStatus};
@@ -320,13 +320,6 @@ fn an_adjudication_says_by_which_registered_rule() {
     refused(&commit(&mut space, &proposed), Code::MissingEndorsement);
     recorded(&submit(&mut space, ProducerRole::Assessor, own));
     recorded(&commit(&mut space, &proposed));
-}
-
-fn observed(payload: &Payload, change: impl FnOnce(&mut Evidence)) -> Payload {
-    let Body::Evidence(evidence) = payload.body() else { unreachable!("an observation") };
-    let mut evidence = (**evidence).clone();
-    change(&mut evidence);
-    changed(payload, |envelope| envelope.body = evidence.into())
 }
 
 #[test]

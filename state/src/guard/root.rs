@@ -36,14 +36,10 @@ pub(crate) fn reaches_user(state: &State, item: &Item) -> Result<(), Denied> {
     })
 }
 
-fn is_user(state: &State, actor: &ActorId) -> bool {
-    state.profile().is_some_and(|profile| profile.user == *actor)
-}
-
 /// The user or somebody whom the user has appointed to that role.
 fn speaks_as_user(state: &State, actor: &ActorId) -> bool {
     let appointed = |identity: &Identity| identity.roles.contains(&ProducerRole::User) && is_appointed(state, identity);
-    is_user(state, actor) || state.identity(actor).is_some_and(appointed)
+    state.is_user(actor) || state.identity(actor).is_some_and(appointed)
 }
 
 /// The user has issued the grant, or a delegate whom the grant names on which this one depends.
@@ -71,7 +67,7 @@ fn delegates_to(grant: &Grant, actor: &ActorId) -> bool {
 fn is_appointed(state: &State, identity: &Identity) -> bool {
     let (mut seen, mut appointing) = (BTreeSet::new(), &identity.appointed_by);
     while seen.insert(appointing) {
-        if is_user(state, appointing) {
+        if state.is_user(appointing) {
             return true;
         }
         match state.identity(appointing) {
