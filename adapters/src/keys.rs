@@ -22,8 +22,20 @@ const SECRET_BYTES_MAX: u64 = 4096;
 /// Why a key file cannot be used.
 #[derive(Debug, thiserror::Error)]
 pub enum KeyError {
+    /// A new key is written to a new file, and this one is there.
+    #[error("{path} is there already; a new key goes to a new file, so that no key is overwritten")]
+    Exists {
+        /// The file.
+        path: PathBuf,
+    },
+    /// The name is a symbolic link, which may lead elsewhere a moment later.
+    #[error("the key file {path} is a symbolic link; name the file itself")]
+    Link {
+        /// The link.
+        path: PathBuf,
+    },
     /// The file could not be read or written.
-    #[error("cannot use the key file {path}")]
+    #[error("cannot use the key file {path}: {source}")]
     File {
         /// The file.
         path: PathBuf,
@@ -70,7 +82,7 @@ impl SigningKeyFile {
     /// Makes a new key and writes it to a new file with mode 0600, durably.
     ///
     /// # Errors
-    /// [`KeyError::File`], also when the file is there already; [`KeyError::Randomness`].
+    /// [`KeyError::Exists`] when the file is there already; [`KeyError::File`]; [`KeyError::Randomness`].
     pub fn generate(path: &Path) -> Result<Self, KeyError> {
         let mut seed = [0u8; 32];
         rand::TryRng::try_fill_bytes(&mut rand::rngs::SysRng, &mut seed).map_err(|_| KeyError::Randomness)?;
@@ -87,10 +99,11 @@ impl SigningKeyFile {
             };
             File::open(folder)?.sync_all()
         };
-        opened
-            .map_err(std::io::Error::from)
-            .and_then(write)
-            .map_err(|source| KeyError::File { path: path.to_owned(), source })?;
+        let fd = opened.map_err(|errno| match errno {
+            rustix::io::Errno::EXIST => KeyError::Exists { path: path.to_owned() },
+            errno => KeyError::File { path: path.to_owned(), source: errno.into() },
+        })?;
+        write(fd).map_err(|source| KeyError::File { path: path.to_owned(), source })?;
         Ok(Self { key })
     }
 
@@ -141,7 +154,10 @@ impl SigningKeyFile {
 pub(crate) fn read_secret(path: &Path) -> Result<String, KeyError> {
     let at = |source: std::io::Error| KeyError::File { path: path.to_owned(), source };
     let flags = OFlags::RDONLY | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::CLOEXEC;
-    let fd = rustix::fs::open(path, flags, Mode::empty()).map_err(|errno| at(errno.into()))?;
+    let fd = rustix::fs::open(path, flags, Mode::empty()).map_err(|errno| match errno {
+        rustix::io::Errno::LOOP => KeyError::Link { path: path.to_owned() },
+        errno => at(errno.into()),
+    })?;
     // The opened file is judged, not its name: the name may lead elsewhere a moment later.
     let stat = rustix::fs::fstat(&fd).map_err(|errno| at(errno.into()))?;
     if rustix::fs::FileType::from_raw_mode(stat.st_mode) != rustix::fs::FileType::RegularFile {

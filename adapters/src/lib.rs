@@ -26,6 +26,7 @@ pub mod participants;
 mod world;
 
 pub use process::{
-    BrokenLedger, Ended, FileLedger, MemoryLedger, ProcessEnd, ProcessLedger, Program, TaskProcess, terminate_recorded,
+    Beside, BrokenLedger, Ended, FileLedger, MemoryLedger, ProcessEnd, ProcessLedger, Program, TaskProcess,
+    end_all_beside, terminate_recorded,
 };
 pub use world::{World, WorldConfig};
