@@ -1,12 +1,13 @@
 //! Obligations: which there are, how one stands, and the trace that led there.
 
-use super::{Answer, words};
+use super::{Answer, why, words};
 use closer_contracts::delta::AdmissionPath;
 use closer_contracts::id::{Id, ObligationId};
 use closer_contracts::item::{Item, ItemKind};
 use closer_contracts::obligation::Obligation;
+use closer_protocol::entry::EpisodeEnd;
 use closer_protocol::trace::{self, Gap, Step, Trace};
-use closer_protocol::view::View;
+use closer_protocol::view::{Episode, View};
 use serde_json::{Value, json};
 
 fn obligations(view: &View) -> impl Iterator<Item = &Obligation> {
@@ -43,7 +44,10 @@ pub(super) fn show(view: &View, id: &ObligationId) -> Answer {
         .filter(|episode| episode.obligation_id == *id)
         .map(|episode| {
             let causes: Vec<_> = episode.causes.iter().map(|cause| &cause.reason).collect();
-            json!({ "episode_id": episode.episode_id, "began_at": episode.began_at, "causes": causes, "end": episode.end })
+            json!({
+                "episode_id": episode.episode_id, "began_at": episode.began_at, "causes": causes, "end": episode.end,
+                "reason": episode.end_reason,
+            })
         })
         .collect();
     let mut text = vec![
@@ -56,9 +60,9 @@ pub(super) fn show(view: &View, id: &ObligationId) -> Answer {
     }));
     text.extend(obligation.authority_boundary.iter().map(|boundary| format!("  boundary   {boundary}")));
     for episode in view.episodes.values().filter(|episode| episode.obligation_id == *id) {
-        let end = episode.end.map_or("under way", |end| end.as_str());
         let cause = episode.causes.first().map_or("", |cause| cause.reason.as_str());
-        text.push(format!("  episode    {} {end}: {cause}", episode.began_at.as_str()));
+        text.push(format!("  episode    {} because {cause}", episode.began_at.as_str()));
+        text.push(format!("             {}", why::ended_in_words(episode)));
     }
     Answer::done(json!({ "obligation": obligation, "episodes": episodes }), text)
 }
@@ -127,6 +131,15 @@ fn told_id(id: &str) -> String {
     }
 }
 
+/// The episodes that ended without a commit, in the order in which they began: no receipt tells of them.
+fn led_nowhere<'a>(view: &'a View, id: &'a ObligationId) -> impl Iterator<Item = &'a Episode> {
+    let without = |end: EpisodeEnd| end != EpisodeEnd::Committed;
+    let mut ended: Vec<&Episode> = view.episodes.values().map(|episode| &**episode).collect();
+    ended.retain(|episode| episode.obligation_id == *id && episode.end.is_some_and(without));
+    ended.sort_by_key(|episode| &episode.began_at);
+    ended.into_iter()
+}
+
 /// The trace that led to where an obligation stands, every citation followed.
 #[must_use]
 pub fn trace(view: &View, id: &ObligationId) -> Answer {
@@ -174,6 +187,13 @@ pub fn trace(view: &View, id: &ObligationId) -> Answer {
     };
     let mut text: Vec<String> = steps.iter().enumerate().map(line).collect();
     text.extend(gaps.iter().map(|gap| format!("gap: {gap}")));
+    let led_nowhere: Vec<&Episode> = led_nowhere(view, id).collect();
+    text.extend(
+        led_nowhere
+            .iter()
+            .map(|episode| format!("end: {} {}", told_id(episode.episode_id.as_str()), why::ended_in_words(episode))),
+    );
     let told: Vec<Value> = steps.iter().enumerate().map(told).collect();
-    Answer::done(json!({ "obligation_id": id, "steps": told, "gaps": gaps }), text)
+    let ends: Vec<Value> = led_nowhere.into_iter().map(why::ended).collect();
+    Answer::done(json!({ "obligation_id": id, "steps": told, "gaps": gaps, "ends": ends }), text)
 }
