@@ -198,7 +198,7 @@ mod tests {
         assert_eq!((made.public_key(), made.key_id()), (read.public_key(), read.key_id()));
         let secret = std::fs::read_to_string(&path).unwrap();
         assert!(!format!("{made:?}").contains(secret.trim().trim_start_matches(PREFIX)));
-        assert!(matches!(SigningKeyFile::generate(&path), Err(KeyError::File { .. })));
+        assert!(matches!(SigningKeyFile::generate(&path), Err(KeyError::Exists { .. })));
     }
 
     #[test]
@@ -243,7 +243,7 @@ mod tests {
         std::fs::set_permissions(&path, PermissionsExt::from_mode(0o600)).unwrap();
         let link = folder.path().join("link");
         std::os::unix::fs::symlink(&path, &link).unwrap();
-        assert!(matches!(SigningKeyFile::load(&link), Err(KeyError::File { .. })));
+        assert!(matches!(SigningKeyFile::load(&link), Err(KeyError::Link { .. })));
         for text in ["", "ed25519-secret:00", "00", &format!("{PREFIX}{}", "A".repeat(64))] {
             std::fs::write(&path, text).unwrap();
             assert!(matches!(SigningKeyFile::load(&path), Err(KeyError::Malformed { .. })), "{text}");

@@ -2,9 +2,10 @@
 
 use super::{Answer, why, words};
 use closer_contracts::delta::AdmissionPath;
-use closer_contracts::id::{Id, ObligationId};
+use closer_contracts::id::{AttemptId, Id, ObligationId};
 use closer_contracts::item::{Item, ItemKind};
 use closer_contracts::obligation::Obligation;
+use closer_contracts::time::Timestamp;
 use closer_protocol::entry::EpisodeEnd;
 use closer_protocol::trace::{self, Gap, Step, Trace};
 use closer_protocol::view::{Episode, View};
@@ -140,37 +141,69 @@ fn led_nowhere<'a>(view: &'a View, id: &'a ObligationId) -> impl Iterator<Item =
     ended.into_iter()
 }
 
+/// The attempts that no commit about the obligation rests on, by when they were authorized: what they showed may be what a
+/// later commit rests on.
+fn attempted(
+    view: &View,
+    id: &ObligationId,
+    walked: &[(u64, Result<Trace, Gap>)],
+) -> Vec<(Timestamp, Result<Trace, Gap>)> {
+    let known = |attempt_id: &AttemptId| {
+        let steps = walked.iter().filter_map(|(_, walked)| walked.as_ref().ok()).flat_map(|walked| &walked.steps);
+        steps.into_iter().any(|step| step.stage == trace::Stage::Dispatch && step.id == attempt_id.as_str())
+    };
+    let own = view.attempts.values().filter(|attempt| attempt.intent.obligation_id == *id);
+    let others = own.filter(|attempt| !known(&attempt.intent.attempt_id));
+    let mut attempted: Vec<_> = others
+        .map(|attempt| (attempt.intent.authorized_at.clone(), trace::check_attempt(view, &attempt.intent.attempt_id)))
+        .collect();
+    attempted.sort_by(|one, other| one.0.cmp(&other.0));
+    attempted
+}
+
+/// The steps of every commit and attempt about the obligation, in the order of the record, and what is missing of them.
+fn steps(view: &View, id: &ObligationId) -> (Vec<Step>, Vec<String>) {
+    let (mut steps, mut gaps) = (Vec::new(), Vec::new());
+    let judged = judgments(view, id);
+    gaps.extend(judged.iter().filter_map(|judged| judged.as_ref().err()).map(ToString::to_string));
+    let judged: Vec<Trace> = judged.into_iter().filter_map(Result::ok).collect();
+    let walked: Vec<_> = versions(view, id).into_iter().map(|version| (version, walk(view, version))).collect();
+    let mut attempted = attempted(view, id, &walked).into_iter().peekable();
+    for (version, walked) in walked {
+        let receipt = view.commits.get(&version).and_then(|committed| committed.receipt.as_ref());
+        let before = |attempt: &(Timestamp, _)| receipt.is_some_and(|receipt| attempt.0 <= receipt.committed_at);
+        while let Some((_, attempt)) = attempted.next_if(before) {
+            add_all(&mut steps, &mut gaps, attempt);
+        }
+        let Ok(walked) = walked.map_err(|gap| gaps.push(gap.to_string())) else { continue };
+        // The user's judgment stands before the action that was taken under it.
+        for judgment in judged.iter().filter(|judgment| shares_dispatch(judgment, &walked)) {
+            let until = judgment.steps.iter().position(|step| step.stage == trace::Stage::Grant);
+            judgment.steps.iter().take(until.map_or(0, |grant| grant + 1)).for_each(|step| add(&mut steps, step));
+        }
+        // A routine commit of the service is told by its receipt alone.
+        let by_work = walked.steps.iter().any(|step| !is_routine(step.stage));
+        let told = walked.steps.iter().filter(|step| by_work || step.stage == trace::Stage::Receipt);
+        told.for_each(|step| add(&mut steps, step));
+    }
+    attempted.for_each(|(_, attempt)| add_all(&mut steps, &mut gaps, attempt));
+    (steps, gaps)
+}
+
+fn add_all(steps: &mut Vec<Step>, gaps: &mut Vec<String>, walked: Result<Trace, Gap>) {
+    match walked {
+        Ok(walked) => walked.steps.iter().for_each(|step| add(steps, step)),
+        Err(gap) => gaps.push(gap.to_string()),
+    }
+}
+
 /// The trace that led to where an obligation stands, every citation followed.
 #[must_use]
 pub fn trace(view: &View, id: &ObligationId) -> Answer {
     if view.state.obligation(id).is_none() {
         return Answer::not_found("obligation", id.as_str());
     }
-    let mut steps: Vec<Step> = Vec::new();
-    let mut gaps: Vec<String> = Vec::new();
-    let judged = judgments(view, id);
-    gaps.extend(judged.iter().filter_map(|judged| judged.as_ref().err()).map(ToString::to_string));
-    let judged: Vec<Trace> = judged.into_iter().filter_map(Result::ok).collect();
-    for version in versions(view, id) {
-        match walk(view, version) {
-            Ok(walked) => {
-                // The user's judgment stands before the action that was taken under it.
-                for judgment in judged.iter().filter(|judgment| shares_dispatch(judgment, &walked)) {
-                    let until = judgment.steps.iter().position(|step| step.stage == trace::Stage::Grant);
-                    judgment
-                        .steps
-                        .iter()
-                        .take(until.map_or(0, |grant| grant + 1))
-                        .for_each(|step| add(&mut steps, step));
-                }
-                // A routine commit of the service is told by its receipt alone.
-                let by_work = walked.steps.iter().any(|step| !is_routine(step.stage));
-                let told = walked.steps.iter().filter(|step| by_work || step.stage == trace::Stage::Receipt);
-                told.for_each(|step| add(&mut steps, step));
-            }
-            Err(gap) => gaps.push(gap.to_string()),
-        }
-    }
+    let (steps, gaps) = steps(view, id);
     let code = |step: &Step| match step.stage == trace::Stage::Refusal {
         true => step.text.split(':').next().unwrap_or("-").to_owned(),
         false => "-".to_owned(),

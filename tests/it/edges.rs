@@ -118,7 +118,7 @@ fn an_issuer_with_a_key_restricts_with_it() {
     place.call(&[&["--as", "issuer.security"][..], &send].concat()).expect(0);
     // One line break ends a text file; a second one is no byte of any payload.
     fs::write(file, format!("{}\n", drafted.stdout)).unwrap();
-    assert_eq!(place.call(&[&["--json"][..], &send].concat()).expect(3).json()["code"], "not_canonical");
+    assert_eq!(place.call(&[&["--json"][..], &send].concat()).expect(3).json()["code"], "schema_invalid");
 }
 
 /// A process that holds the store and is stopped keeps nobody waiting for ever.
