@@ -131,6 +131,23 @@ fn a_revoked_key_restricts_at_once() {
     assert!(refused.contains(&"restricted"), "{why}");
 }
 
+/// The key of something else restricts nothing here, and nobody is asked to look into it.
+#[test]
+fn a_key_revoked_elsewhere_restricts_nothing() {
+    if !has_openssl() {
+        return;
+    }
+    let place = Place::example("certificate-renewal", |text| text);
+    place.call(&["init"]).expect(0);
+    let send = ["--as", "issuer.security", "event", "send", "--source", "source.security", "--change", "key_revoked"];
+    place.call(&[&send[..], &["--entity", "key.elsewhere"]].concat()).expect(0);
+    let run = place.run(&["--json"]).expect(6).json();
+    assert_eq!(status(&run, "obligation.web"), "resolved");
+    let kept: Vec<&str> =
+        run["obligations"].as_array().unwrap().iter().filter_map(|told| told["obligation_id"].as_str()).collect();
+    assert_eq!(kept, ["obligation.mail", "obligation.web"]);
+}
+
 #[test]
 fn a_cheaper_plan_is_taken_on_the_owners_word_alone() {
     let mut build = Command::new(env!("CARGO"));

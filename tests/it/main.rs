@@ -18,6 +18,8 @@ mod looks;
 #[cfg(test)]
 mod profile;
 #[cfg(test)]
+mod readme;
+#[cfg(test)]
 mod store;
 #[cfg(test)]
 mod urgent;
