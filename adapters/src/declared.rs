@@ -143,10 +143,8 @@ pub(crate) fn positive(count: u64, member: &str) -> Result<(), Fault> {
 pub(crate) fn pointer(text: &str, member: &str) -> Result<(), Fault> {
     match text.is_empty() || text.starts_with('/') {
         true => Ok(()),
-        false => {
-            Err(Fault::schema(format!("`{text}` is no JSON pointer: it begins with a slash, as in `/{text}`"))
-                .within(member))
-        }
+        false => Err(Fault::schema(format!("`{text}` is no JSON pointer: it begins with a slash, as in `/{text}`"))
+            .within(member)),
     }
 }
 
@@ -219,10 +217,13 @@ mod tests {
         for account in ["other", "x*", "localhost"] {
             assert_eq!(covers(account, "a"), Err("account".to_owned()), "{account}");
         }
-        assert_eq!(Reach { account: None, within: None }.covers(&TargetPattern {
-            r#type: "file".into(),
-            account: "any".into(),
-            address: "/any/..".into()
-        }), Ok(()));
+        assert_eq!(
+            Reach { account: None, within: None }.covers(&TargetPattern {
+                r#type: "file".into(),
+                account: "any".into(),
+                address: "/any/..".into()
+            }),
+            Ok(())
+        );
     }
 }

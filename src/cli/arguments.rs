@@ -345,11 +345,9 @@ impl Arguments {
             | Verb::Keys(_) => None,
         };
         match (own, &self.directory) {
-            (Some(own), Some(named)) if !is_same(own, named) => Err(format!(
-                "`-C {}` and `{}` are two deployments; name one",
-                named.display(),
-                own.display()
-            )),
+            (Some(own), Some(named)) if !is_same(own, named) => {
+                Err(format!("`-C {}` and `{}` are two deployments; name one", named.display(), own.display()))
+            }
             (Some(own), _) => Ok(own.clone()),
             (None, named) => Ok(named.clone().unwrap_or_else(|| PathBuf::from("."))),
         }

@@ -76,7 +76,8 @@ impl Talk {
 
 /// Where the file as a whole is meant, no place in it is told.
 fn misfit_data(misfit: &Misfit) -> Value {
-    let place = [("line", json!(misfit.line)), ("column", json!(misfit.column))].into_iter().filter(|_| misfit.line > 0);
+    let place =
+        [("line", json!(misfit.line)), ("column", json!(misfit.column))].into_iter().filter(|_| misfit.line > 0);
     let field = Some(("field", json!(misfit.field))).filter(|_| misfit.line > 0 || !misfit.field.is_empty());
     let told = [("error", json!(misfit.reason)), ("file", json!(misfit.file))].into_iter().chain(place).chain(field);
     told.map(|(name, value)| (name.to_owned(), value)).collect::<Map<String, Value>>().into()

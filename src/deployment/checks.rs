@@ -36,8 +36,18 @@ pub(super) enum Must {
 
 /// The categories that something on record is released under.
 const CATEGORIES: &[&str] = &[
-    "goal", "constraint", "grant", "claim", "method", "obligation", "dependency", "evidence", "receipt", "confession",
-    "incident", "input",
+    "goal",
+    "constraint",
+    "grant",
+    "claim",
+    "method",
+    "obligation",
+    "dependency",
+    "evidence",
+    "receipt",
+    "confession",
+    "incident",
+    "input",
 ];
 
 /// The table: where, and what must hold there.
@@ -219,9 +229,9 @@ impl Must {
                 Some(_) | None => Ok(()),
             },
             Word(words) => match value.as_str() {
-                Some(word) => {
-                    holds(words.contains(&word), &|| format!("there is no `{word}`; write one of: {}", words.join(", ")))
-                }
+                Some(word) => holds(words.contains(&word), &|| {
+                    format!("there is no `{word}`; write one of: {}", words.join(", "))
+                }),
                 None => Ok(()),
             },
             Later => {

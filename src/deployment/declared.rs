@@ -45,11 +45,15 @@ impl Kind {
             Self::Identity => ("identity", "`[[identity]]`"),
             Self::Participant => ("identity of a participant", "`[[identity]]` with the role `participant`"),
             Self::Source => ("source", "`[[source]]`"),
-            Self::ObservedSource => ("source of the runtime's own looks", "`[[source]]` with the emitter `closer.observer`"),
+            Self::ObservedSource => {
+                ("source of the runtime's own looks", "`[[source]]` with the emitter `closer.observer`")
+            }
             Self::ChangeKind => ("kind of change", "`change_kinds` of a `[[source]]`"),
             Self::ReadbackMethod => ("readback method", "`[[readback_method]]`"),
             Self::Operation => ("operation", "`[[operation]]`"),
-            Self::Capability => ("capability", "`[[operation]]`, whose own name it is unless `capability` says otherwise"),
+            Self::Capability => {
+                ("capability", "`[[operation]]`, whose own name it is unless `capability` says otherwise")
+            }
             Self::RefreshPolicy => ("refresh policy", "`[[policy]]`"),
             Self::ExpiryPolicy => ("expiry policy", "`[[policy]]`"),
             Self::DeadlinePolicy => ("deadline policy", "`[[policy]]`"),
@@ -150,7 +154,8 @@ impl Declared {
     pub(super) fn place_of(&self, id: &str) -> Option<String> {
         let sections = self.file.as_object()?.iter();
         sections.filter_map(|(section, tables)| Some((section, tables.as_array()?))).find_map(|(section, tables)| {
-            let index = tables.iter().position(|table| table.get(own_id(section)).and_then(Value::as_str) == Some(id))?;
+            let index =
+                tables.iter().position(|table| table.get(own_id(section)).and_then(Value::as_str) == Some(id))?;
             Some(format!("{section}.{index}"))
         })
     }

@@ -209,7 +209,8 @@ pub(super) fn targets(declared: &Declared, path: &str, value: &Value) -> Result<
     let outer = paths::outer(path);
     let table = if outer.ends_with(".targets") { paths::outer(outer) } else { outer };
     let entries = operations(declared, table);
-    let kinds = entries.iter().map(|entry| (entry.target_type.as_str(), OperationContract::read(&entry.contract.0).ok()));
+    let kinds =
+        entries.iter().map(|entry| (entry.target_type.as_str(), OperationContract::read(&entry.contract.0).ok()));
     let kinds: Vec<_> = kinds.collect();
     reached(&targets, &kinds, |contract| contract.reach())
 }

@@ -28,7 +28,8 @@ const WATCHED: &str = "watch = { on = \"entity\", entity_ref = \"file.target\", 
 const LOOKED: &str = "target = { type = \"file\", account = \"local\", address = \"target\" }\nobligation_id";
 const TARGETS: &str = "targets = [{ type = \"file\", account = \"local\", address = \"*\" }]";
 const SAYS: &str = "{ field = \"/observation/value/content\", comparison = \"equals\", value = \"done\\n\" }]\nassess";
-const TAKES_DAYS: &str = "target_type = \"file\"\nparameters = [{ name = \"days\", type = \"integer\" }]\nreadback_method = \"file.read\"";
+const TAKES_DAYS: &str =
+    "target_type = \"file\"\nparameters = [{ name = \"days\", type = \"integer\" }]\nreadback_method = \"file.read\"";
 const TYPED: &str = "target_type = \"file\"\nreadback_method = \"file.read\"";
 
 /// A name that nothing is declared by.
@@ -228,7 +229,8 @@ fn what_a_preparation_or_companion_fails_with_is_told_where_it_is_declared() {
     assert!(misfit["error"].as_str().unwrap().contains("broken"), "{misfit}");
     assert!(!place.store().exists());
 
-    let text = format!("{}\n[[companion]]\nprogram = \"/bin/false\"\nready = \"127.0.0.1:1\"\n", counting("conditional"));
+    let text =
+        format!("{}\n[[companion]]\nprogram = \"/bin/false\"\nready = \"127.0.0.1:1\"\n", counting("conditional"));
     let place = Place::with(&text);
     let misfit = place.run(&["--json"]).expect(1).json();
     assert_eq!(misfit["field"], "companion.0.program", "{misfit}");
@@ -287,7 +289,8 @@ fn an_operator_of_another_version_is_not_installed() {
     init(&place).expect(0);
     let reentry = place.path().join("reentry.toml");
     for predicate in ["{ operator = \"MoonFull\" }", "{ operator = \"All\", items = [{ operator = \"MoonFull\" }] }"] {
-        let text = format!("reentry_id = \"reentry.new\"\nobligation_id = \"obligation.count\"\npredicate = {predicate}\n");
+        let text =
+            format!("reentry_id = \"reentry.new\"\nobligation_id = \"obligation.count\"\npredicate = {predicate}\n");
         std::fs::write(&reentry, text).unwrap();
         let refused = place.call(&["--json", "reentry", "register", reentry.to_str().unwrap()]).expect(3).json();
         assert_eq!(refused["code"], "unknown_version", "{refused}");

@@ -159,9 +159,9 @@ impl PolicyRule {
             ("objections", &self.objections),
             ("unresolved", &self.unresolved),
         ];
-        drafts.iter().try_for_each(|(list, drafts)| {
-            each(drafts, |draft| bound.value(draft)).map_err(|fault| fault.within(list))
-        })
+        drafts
+            .iter()
+            .try_for_each(|(list, drafts)| each(drafts, |draft| bound.value(draft)).map_err(|fault| fault.within(list)))
     }
 
     fn apply(&self, work: &Work, result: &mut WorkResult) -> Result<bool, String> {

@@ -183,8 +183,8 @@ fn a_restrictive_event_restricts_only_from_the_source_that_speaks_for_the_issuer
 #[test]
 fn a_restrictive_event_restricts_what_it_is_listed_for_and_nothing_else() {
     shows!("CP-1.1-16"; by "urgent.event_is_about_the_listed");
-    let about = restrictive()
-        .with_profile(|profile| profile.restrictive_events[0].entity_ref = Some("service-a".into()));
+    let about =
+        restrictive().with_profile(|profile| profile.restrictive_events[0].entity_ref = Some("service-a".into()));
     let mut space = Space::found(&about, worker::proposes("basic")).unwrap();
     let revoked =
         |space: &Space| space.view().state.grant(&"grant-1".into()).expect("the grant").revocation.revoked_by.is_some();
