@@ -21,7 +21,7 @@ pub(super) enum Kind {
     Source,
     /// A source that the runtime's observer speaks for.
     ObservedSource,
-    ChangeKind,
+    Change,
     ReadbackMethod,
     Operation,
     Capability,
@@ -48,7 +48,7 @@ impl Kind {
             Self::ObservedSource => {
                 ("source of the runtime's own looks", "`[[source]]` with the emitter `closer.observer`")
             }
-            Self::ChangeKind => ("kind of change", "`change_kinds` of a `[[source]]`"),
+            Self::Change => ("kind of change", "`change_kinds` of a `[[source]]`"),
             Self::ReadbackMethod => ("readback method", "`[[readback_method]]`"),
             Self::Operation => ("operation", "`[[operation]]`"),
             Self::Capability => {
@@ -235,7 +235,7 @@ impl Names {
 
     fn source(&mut self, source: &Source) {
         self.put(Kind::Source, &source.source_id);
-        source.change_kinds.iter().for_each(|kind| self.put(Kind::ChangeKind, kind));
+        source.change_kinds.iter().for_each(|kind| self.put(Kind::Change, kind));
         if source.emitters.contains(&services::actor(ProducerRole::Observer)) {
             self.put(Kind::ObservedSource, &source.source_id);
         }
