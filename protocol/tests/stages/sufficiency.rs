@@ -204,6 +204,7 @@ fn old_evidence_does_not_count_where_the_rule_limits_its_age() {
 /// A producer's clock that runs ahead keeps nothing young: how old such an observation is cannot be told until its time comes.
 #[test]
 fn evidence_from_a_time_to_come_is_not_young() {
+    shows!("CP-6.3-10"; by "sufficiency.observed_by_now");
     let mut world = World::new();
     let mut evidence = observation("ev-1", "probe", "probes", 1);
     evidence.observed_at = minute(8);
