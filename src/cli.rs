@@ -67,8 +67,14 @@ fn uncalled(error: &clap::Error) -> Exit {
 
 fn called(arguments: Arguments) -> Exit {
     trace_to_stderr();
-    let directory: &'static Path = Box::leak(arguments.directory.clone().into_boxed_path());
-    let talk = Talk { json: arguments.json, directory };
+    let (directory, misplaced) = match arguments.place() {
+        Ok(directory) => (directory, None),
+        Err(reason) => (".".into(), Some(reason)),
+    };
+    let talk = Talk { json: arguments.json, directory: Box::leak(directory.into_boxed_path()) };
+    if let Some(reason) = misplaced {
+        return talk.misused(&reason);
+    }
     let runtime = match tokio::runtime::Builder::new_multi_thread().enable_all().build() {
         Ok(runtime) => runtime,
         Err(error) => return talk.failed(&crate::Error::io("starting the runtime")(error)),
@@ -103,19 +109,19 @@ fn trace_to_stderr() {
 }
 
 async fn perform(arguments: Arguments, talk: Talk) -> Exit {
-    let Arguments { directory, identity, verb, .. } = arguments;
+    let (directory, Arguments { identity, verb, .. }) = (talk.directory, arguments);
     if let Some(identity) = identity.as_ref().filter(|_| !verb.speaks()) {
         return talk.misused(&format!("this verb speaks for nobody; leave `--as {identity}` out"));
     }
     let done = match verb {
-        Verb::Restrict(restrict) => restrict::restrict(&directory, identity, restrict, talk).await,
-        Verb::Init { directory } => init::init(&directory, talk).await,
-        Verb::Run(run) => run::run(&run, talk).await,
+        Verb::Restrict(restrict) => restrict::restrict(directory, identity, restrict, talk).await,
+        Verb::Init { .. } => init::init(directory, talk).await,
+        Verb::Run(run) => run::run(&run, directory, talk).await,
         Verb::Restore { backup, destination } => init::restore(&backup, &destination, talk),
         Verb::Keys(Keys::New { file }) => keys::new(&file, talk),
         Verb::Keys(Keys::Sign { file, payload }) => keys::sign(&file, &payload, talk),
         Verb::Event(event::Event::Draft { .. }) => match verb.request(identity.as_ref()) {
-            Ok(request) => talk::fetch(&directory, identity, request, "payload", talk).await,
+            Ok(request) => talk::fetch(directory, identity, request, "payload", talk).await,
             Err(reason) => return talk.misused(&reason),
         },
         Verb::Event(_)
@@ -130,7 +136,7 @@ async fn perform(arguments: Arguments, talk: Talk) -> Exit {
         | Verb::Rebuild
         | Verb::Backup { .. }
         | Verb::Keys(Keys::List | Keys::Rotate { .. } | Keys::Revoke { .. }) => match verb.request(identity.as_ref()) {
-            Ok(request) => talk::ask(&directory, identity, request, talk).await,
+            Ok(request) => talk::ask(directory, identity, request, talk).await,
             Err(reason) => return talk.misused(&reason),
         },
     };

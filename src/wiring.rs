@@ -22,16 +22,19 @@ use tokio::task::JoinSet;
 /// The file in the store's folder that tells which processes attempts have started.
 const PROCESSES: &str = "processes";
 
-/// Runs the declared preparations, then founds the space. Tells each step as it is done.
+/// Runs the declared preparations, then founds the space. Tells each step as it is done. A deployment with which no space
+/// can be founded is refused before anything is prepared.
 ///
 /// # Errors
-/// What could not be prepared; what of the founding is not admissible; a space that is there already.
+/// What does not fit and what could not be prepared, with file, line, column and field; what of the founding is not admissible; a space that is there already.
 pub async fn init(deployment: &Deployment, tell: &mut dyn FnMut(&str)) -> Result<(), Error> {
     if let Some(lost) = lost_log(&deployment.store) {
         return Err(Error::Store(lost.into()));
     }
-    for command in &deployment.prepare {
-        let ran = command.run(&deployment.directory).map_err(Error::World)?;
+    deployment.fits_founding()?;
+    for (index, command) in deployment.prepare.iter().enumerate() {
+        let told = |reason: String| deployment.misfit(&format!("prepare.{index}.program"), reason);
+        let ran = command.run(&deployment.directory).map_err(told)?;
         if let (true, Some(made)) = (ran, &command.creates) {
             tell(&format!("prepared {made}"));
         }
@@ -100,8 +103,11 @@ impl Live {
             tracing::warn!(process = %ended.process.attempt_id, end = ?ended.end, "a process outlived the last run");
         }
         let ledger: Arc<dyn ProcessLedger> = Arc::new(ledger);
-        let companions = deployment.companions.iter().map(|companion| companion.start(&deployment.directory, &ledger));
-        let companions = companions.collect::<Result<Vec<_>, _>>().map_err(Error::World)?;
+        let companions = deployment.companions.iter().enumerate().map(|(index, companion)| {
+            let told = |reason: String| deployment.misfit(&format!("companion.{index}.program"), reason);
+            companion.start(&deployment.directory, &ledger).map_err(told)
+        });
+        let companions = companions.collect::<Result<Vec<_>, _>>()?;
         let latest = closer_actors::replay(&log)?.latest;
         let clock: Arc<dyn Clock> = Arc::new(SystemClock::start(ClockBounds::default(), latest.as_ref()));
         let world = World::new(WorldConfig {

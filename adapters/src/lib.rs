@@ -12,6 +12,7 @@ pub mod ids;
 pub mod keys;
 
 mod confine;
+mod declared;
 #[cfg(test)]
 mod fixture;
 mod process;
@@ -25,6 +26,7 @@ pub mod participants;
 
 mod world;
 
+pub use declared::Reach;
 pub use process::{
     Beside, BrokenLedger, Ended, FileLedger, MemoryLedger, ProcessEnd, ProcessLedger, Program, TaskProcess,
     end_all_beside, terminate_recorded,

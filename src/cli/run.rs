@@ -16,6 +16,7 @@ use closer_protocol::View;
 use closer_store::Standing;
 use serde_json::{Value, json};
 use std::collections::BTreeSet;
+use std::path::Path;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 use tokio::signal::unix::{Signal, SignalKind, signal};
@@ -23,8 +24,8 @@ use tokio::signal::unix::{Signal, SignalKind, signal};
 /// How far ahead a deadline may lie for a run to wait for it before it calls itself at rest, in milliseconds.
 const HORIZON_MS: u64 = 5_000;
 
-pub(super) async fn run(arguments: &Run, talk: Talk) -> Result<Exit, Error> {
-    let deployment = Deployment::load(&arguments.directory, &now())?;
+pub(super) async fn run(arguments: &Run, directory: &Path, talk: Talk) -> Result<Exit, Error> {
+    let deployment = Deployment::load(directory, &now())?;
     if !wiring::is_founded(&deployment.store) {
         wiring::init(&deployment, &mut |line| talk.say(line)).await?;
     }
@@ -172,8 +173,7 @@ async fn answer(live: &Live, view: &View, decision_id: DecisionId, option: &str,
 
 /// Tells how it stands at the end: the traces as data, what is asked as talk.
 fn tell(view: &View, arguments: &Run, talk: Talk) -> Exit {
-    let place = Talk { directory: Box::leak(arguments.directory.clone().into_boxed_path()), ..talk };
-    let of = |verb: &str, rest: &[&str]| place.command(&[&[verb], rest].concat());
+    let of = |verb: &str, rest: &[&str]| talk.command(&[&[verb], rest].concat());
     let obligations = view
         .state
         .items(ItemKind::Obligation)
@@ -193,7 +193,7 @@ fn tell(view: &View, arguments: &Run, talk: Talk) -> Exit {
         let id = decision_id.as_str();
         talk.say(&format!("  look:   {}", of("bench", &["show", id])));
         talk.say(&format!("  answer: {}    (or: refuse, investigate)", of("bench", &["decide", id, "allow"])));
-        talk.say(&format!("  then:   {}", talk.command(&["run", &arguments.directory.to_string_lossy()])));
+        talk.say(&format!("  then:   {}", talk.command(&["run", &talk.directory.to_string_lossy()])));
     }
     match (asked.is_empty(), open) {
         (true, 0) => Exit::Ok,

@@ -104,6 +104,13 @@ impl Place {
     }
 }
 
+/// The binary, on no deployment of its own.
+pub(crate) fn call(arguments: &[&str]) -> Called {
+    let mut command = Command::new(CLOSER);
+    command.args(arguments).stdin(Stdio::null());
+    called(command)
+}
+
 /// Runs a command to its end.
 pub(crate) fn called(mut command: Command) -> Called {
     let output = command.output().unwrap();
