@@ -5,6 +5,7 @@
 
 mod arguments;
 mod exit;
+mod handoff;
 mod incident;
 mod init;
 mod keys;

@@ -1,5 +1,6 @@
 //! What can be typed.
 
+use super::handoff::Handoff;
 use super::incident::Incident;
 use crate::request::{EventDraft, Request, RestrictDraft};
 use clap::{Args, Parser, Subcommand};
@@ -73,6 +74,11 @@ Examples:
     /// The Bench: what waits for a person's judgment.
     #[command(subcommand)]
     Bench(Bench),
+    /// The four views: leads, investigations, briefs, and what waits on The Bench.
+    Briefcase,
+    /// Responsibility: who answers for what, and handing it over.
+    #[command(subcommand)]
+    Handoff(Handoff),
     /// Restricts at once: a grant, an operation, its targets, or everything.
     #[command(after_help = "\
 Examples:
@@ -242,12 +248,21 @@ pub(super) enum Bench {
         id: String,
     },
     /// Answers a packet with one of its options.
-    #[command(after_help = "Example:\n  closer bench decide decision-episode-....1 allow")]
+    #[command(after_help = "\
+Examples:
+  closer bench decide decision-episode-....1 allow
+  closer bench decide decision-episode-....1 allow --amend days=60   this action instead, assessed anew")]
     Decide {
         /// Which.
         id: String,
         /// One of the options it offers.
         option: String,
+        /// Allow another action than the one proposed: this parameter with this value (JSON, or plain text).
+        #[arg(long, value_name = "PARAMETER=VALUE", value_parser = assigned)]
+        amend: Vec<(String, Value)>,
+        /// What the target has to show then, where that does not follow from the parameter.
+        #[arg(long, value_name = "FIELD=VALUE", value_parser = assigned, requires = "amend")]
+        expect: Vec<(String, Value)>,
     },
 }
 
@@ -323,6 +338,12 @@ pub(super) enum Keys {
     },
 }
 
+/// `NAME=VALUE`; a value that is no JSON is text.
+fn assigned(text: &str) -> Result<(String, Value), String> {
+    let (name, value) = text.split_once('=').ok_or_else(|| format!("`{text}` is not NAME=VALUE"))?;
+    Ok((name.to_owned(), serde_json::from_str(value).unwrap_or_else(|_| Value::from(value))))
+}
+
 /// Reads a file that is handed over, or stdin.
 pub(super) fn text_of(file: &Path) -> Result<String, String> {
     use std::io::Read;
@@ -369,7 +390,17 @@ impl Verb {
             },
             Self::Bench(Bench::List { all }) => Request::BenchList { all },
             Self::Bench(Bench::Show { id }) => Request::BenchShow { decision_id: id.into() },
-            Self::Bench(Bench::Decide { id, option }) => Request::BenchDecide { decision_id: id.into(), option },
+            Self::Bench(Bench::Decide { id, option, amend, expect }) => {
+                let named = |values: Vec<(String, Value)>| values.into_iter().map(|(name, value)| (name.into(), value));
+                Request::BenchDecide {
+                    decision_id: id.into(),
+                    option,
+                    amend: named(amend).collect(),
+                    expect: named(expect).collect(),
+                }
+            }
+            Self::Briefcase => Request::BriefcaseShow,
+            Self::Handoff(handoff) => handoff.request(),
             Self::Event(event) => event.request()?,
             Self::Restrict(restrict) => Request::Restrict(restrict.draft()),
             Self::Receipt(Receipt::Show { receipt }) => Request::ReceiptShow { receipt },
