@@ -68,6 +68,8 @@ async fn perform(arguments: Arguments, talk: Talk) -> Exit {
         | Verb::Obligation(_)
         | Verb::Reentry(_)
         | Verb::Bench(_)
+        | Verb::Briefcase
+        | Verb::Handoff(_)
         | Verb::Restrict(_)
         | Verb::Receipt(_)
         | Verb::Export { .. }

@@ -363,7 +363,7 @@ pub(crate) fn authorized(packet: &Briefcase, decision: &UserDecision) -> Option<
 #[must_use]
 pub fn amendment(view: &View, episode: &Episode) -> Option<(PayloadId, ActionProposal)> {
     let causes = episode.causes.iter().filter_map(|cause| cause.match_receipt.as_ref());
-    let decision = causes.filter_map(|cited| view.amended.get(&DecisionId::new(cited.id.as_str()))).last()?;
+    let decision = causes.filter_map(|cited| view.amended.get(&DecisionId::new(cited.id.as_str()))).next_back()?;
     let packet = &view.packets.get(&packet_of(decision))?.packet.payload;
     let result = packet.envelope().parents.iter().find(|parent| view.results.contains_key(*parent))?;
     Some((result.clone(), decision.amendment.clone()?))

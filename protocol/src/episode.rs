@@ -74,12 +74,15 @@ pub(crate) fn open(
 }
 
 /// The obligations that the scheduler may open an episode on now: open, made eligible by something, with no episode under
-/// way, and no more of them than the profile's fan-out leaves room for.
+/// way, and no more of them than the profile's fan-out leaves room for. Who waits longest comes first, so that nobody waits
+/// for ever however often others come (§8.3).
 #[must_use]
 pub fn openable(view: &View) -> Vec<ObligationId> {
     let room = (view.state.limits().fan_out_max as usize).saturating_sub(view.under_way.len());
     let is_open = |id: &ObligationId| view.state.obligation(id).is_some_and(|obligation| obligation.status.is_open());
-    let waiting = view.eligible.keys().filter(|id| !view.under_way.contains_key(*id) && is_open(id));
+    let waiting = view.turns.iter().map(|(_, id)| id);
+    let waiting =
+        waiting.filter(|id| branch!("episode.may_be_opened", !view.under_way.contains_key(*id) && is_open(id)));
     waiting.take(room).cloned().collect()
 }
 
@@ -389,12 +392,14 @@ fn next_for(
         });
     };
     match view.attempts.get(&action.body.attempt_id) {
-        None => Some(match next_before_dispatch(view, episode, action) {
-            Next::End { end: EpisodeEnd::Refused, .. } if answer_overtaken(view, action) => {
-                ask(view, episode, result, Some(proposal), at, UNGRANTED)
-            }
-            next => next,
-        }),
+        None => {
+            let next = next_before_dispatch(view, episode, action);
+            let refused = matches!(&next, Next::End { end: EpisodeEnd::Refused, .. });
+            Some(match refused && answer_overtaken(view, action) {
+                true => ask(view, episode, result, Some(proposal), at, UNGRANTED),
+                false => next,
+            })
+        }
         Some(attempt) => next_after_dispatch(view, episode, attempt),
     }
 }

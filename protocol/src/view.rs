@@ -153,6 +153,11 @@ pub struct View {
     pub matches: OrdMap<EventId, (ArtifactRef, Arc<MatchReceipt>)>,
     /// Why obligations are eligible for work, until an episode takes that up.
     pub eligible: OrdMap<ObligationId, Vec<Cause>>,
+    /// The eligible obligations in the order in which they became so.
+    pub turns: OrdSet<(u64, ObligationId)>,
+    /// The turn of each.
+    turn_of: OrdMap<ObligationId, u64>,
+    turn: u64,
     /// Trigger activations that have been taken up: (trigger, activation key).
     pub activated: OrdSet<(ReentryId, Digest)>,
     /// Episodes by id.
@@ -494,7 +499,7 @@ impl View {
                 activation_key: None,
                 reason: rationale.map_or_else(|| "the event matched".into(), |rationale| rationale.reason.clone()),
             };
-            self.eligible.entry(obligation_id.clone()).or_default().push(cause);
+            self.make_eligible(obligation_id.clone(), cause);
         }
         self.matches.insert(event, (reference, Arc::new(receipt.clone())));
     }
@@ -535,7 +540,7 @@ impl View {
         }
         for (obligation_id, reason) in wakes(commit) {
             let cause = Cause { event_id: None, match_receipt: None, reentry_id: None, activation_key: None, reason };
-            self.eligible.entry(obligation_id).or_default().push(cause);
+            self.make_eligible(obligation_id, cause);
         }
         self.ledger.limit_from(&self.state);
         Ok(())
@@ -645,16 +650,29 @@ impl View {
         self.ownership.insert(entry.obligation_id.clone(), ownership);
     }
 
+    /// Makes an obligation eligible for one reason more. Its turn is that of the first: who waits longest comes first.
+    fn make_eligible(&mut self, obligation_id: ObligationId, cause: Cause) {
+        if !self.eligible.contains_key(&obligation_id) {
+            self.turn = self.turn.saturating_add(1);
+            self.turns.insert((self.turn, obligation_id.clone()));
+            self.turn_of.insert(obligation_id.clone(), self.turn);
+        }
+        self.eligible.entry(obligation_id).or_default().push(cause);
+    }
+
     fn fold_activation(&mut self, entry: &ActivationEntry, admitted_at: &Timestamp) {
         match entry {
             ActivationEntry::Fired(fired) => {
                 if let (Some(reentry), Some(key)) = (&fired.cause.reentry_id, fired.cause.activation_key) {
                     self.activated.insert((reentry.clone(), key));
                 }
-                self.eligible.entry(fired.obligation_id.clone()).or_default().push(fired.cause.clone());
+                self.make_eligible(fired.obligation_id.clone(), fired.cause.clone());
             }
             ActivationEntry::Began(began) => {
                 self.eligible.remove(&began.obligation_id);
+                if let Some(turn) = self.turn_of.remove(&began.obligation_id) {
+                    self.turns.remove(&(turn, began.obligation_id.clone()));
+                }
                 let episode = Episode {
                     episode_id: began.episode_id.clone(),
                     obligation_id: began.obligation_id.clone(),

@@ -136,7 +136,7 @@ fn amended(packet: &Packet, amend: &Values, expect: &Values) -> Option<ActionPro
         }
     }
     for expectation in &mut proposal.expected_postcondition.expectations {
-        if let Some(value) = expect.get(expectation.field.as_str()) {
+        if let Some(value) = expect.get(&Key::new(expectation.field.as_str())) {
             expectation.value = Plain(value.clone());
         }
     }

@@ -16,6 +16,8 @@ mod examples;
 #[cfg(test)]
 mod looks;
 #[cfg(test)]
+mod responsibility;
+#[cfg(test)]
 mod store;
 #[cfg(test)]
 mod urgent;

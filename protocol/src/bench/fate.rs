@@ -68,7 +68,7 @@ pub fn fate(view: &View, decision: &UserDecision, now: &Timestamp) -> Fate {
     let changed = subject::changed_since_asked(view, &id);
     let facts: Vec<String> = changed.iter().map(|fact| format!("{}: {}", fact.fact, fact.change)).collect();
     let tried = view.actions.values().filter(|action| action.body.authority_ref == id);
-    let refused = tried.filter_map(|action| view.refused.get(&Key::new(action.payload.id().as_str()))).last();
+    let refused = tried.filter_map(|action| view.refused.get(&Key::new(action.payload.id().as_str()))).next_back();
     match (refused, view.state.grant(&id)) {
         (Some((code, _)), _) if branch!("fate.refused", true) => Fate::Refused(*code, facts),
         (None, _) if !facts.is_empty() => Fate::Refused(Code::StaleVersion, facts),

@@ -64,11 +64,11 @@ pub(super) fn is_asked(view: &View, packet: &Briefcase) -> bool {
 /// The newest evidence about a target among what was observed for an obligation.
 pub(super) fn newest_of(view: &View, obligation_id: &ObligationId, target: &Target) -> Option<EvidenceId> {
     let streams = view.streams_of.get(obligation_id).into_iter().flatten();
-    let newest = streams.filter_map(|stream| view.observed.get(stream)).map(|(_, id)| id);
+    let mut newest = streams.filter_map(|stream| view.observed.get(stream)).map(|(_, id)| id);
     let about = |id: &&EvidenceId| {
         view.evidence.get(*id).is_some_and(|evidence| evidence.body.target_binding.target == *target)
     };
-    newest.filter(about).last().cloned()
+    newest.rfind(about).cloned()
 }
 
 /// The facts that a packet rests on and that are no longer what they were when it was asked.

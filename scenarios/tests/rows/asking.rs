@@ -152,10 +152,9 @@ fn overtaken(change: impl FnOnce(&mut Space, &UserDecision), fact: &str) {
     space.run().unwrap();
     assert_eq!(space.world.effects().len(), 0, "{fact}");
     assert_ne!(newest(&space), id, "{fact}");
-    match fate(&space, &decision) {
-        Fate::Refused(Code::StaleVersion, facts) => assert!(facts.iter().any(|told| told.contains(fact)), "{facts:?}"),
-        other => panic!("{fact}: {other:?}"),
-    }
+    let became = fate(&space, &decision);
+    let Fate::Refused(Code::StaleVersion, facts) = &became else { panic!("{fact}: {became:?}") };
+    assert!(facts.iter().any(|told| told.contains(fact)), "{facts:?}");
 }
 
 #[test]
@@ -179,10 +178,10 @@ fn a_target_a_policy_or_an_operation_that_changed_after_the_answer_is_asked_abou
 fn revise(space: &mut Space, kind: ItemKind, id: &str) {
     let accepted = space.view().state.item(kind, &id.into()).expect("the item").clone();
     let mut item = accepted.item.clone();
-    match &mut item {
-        Item::Operation(entry) => entry.version += 1,
-        Item::Profile(profile) => profile.version += 1,
-        other => unreachable!("{other:?}"),
+    if let Item::Operation(entry) = &mut item {
+        entry.version += 1;
+    } else if let Item::Profile(profile) = &mut item {
+        profile.version += 1;
     }
     let changes = vec![Change::Revise { item: Box::new(item), replaces: accepted.digest }];
     let authority = space.instruct(&changes).unwrap();

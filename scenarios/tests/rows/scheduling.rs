@@ -215,3 +215,24 @@ fn a_thousand_episodes_permit_no_more_than_the_first() {
     assert_eq!(grants(&space), before);
     assert_eq!(space.world.effects().len(), 0);
 }
+
+#[test]
+fn under_scarcity_who_waits_longest_comes_first_and_nobody_starves() {
+    shows!("CP-8.3-16"; by "episode.may_be_opened");
+    let deployment = Deployment::default().with_obligation("o-2", "service-b").with_obligation("o-3", "service-c");
+    let deployment = deployment.with_profile(|profile| profile.limits.fan_out_max = 1);
+    let mut space = Space::found(&deployment, Box::new(|work, _| worker::nothing(work))).unwrap();
+    let mut served = std::collections::BTreeMap::new();
+    for _ in 0..30 {
+        // Something comes for each of them all the time, and most often for the first.
+        for entity in ["service-a", "service-a", "service-b", "service-c"] {
+            recorded(&space.event(entity, "price").unwrap());
+        }
+        let next = closer_protocol::episode::openable(space.view());
+        assert_eq!(next.len(), 1, "one at a time");
+        *served.entry(next[0].to_string()).or_insert(0) += 1;
+        let episode_id = space.open(next[0].as_str()).unwrap();
+        space.finish(&episode_id).unwrap();
+    }
+    assert_eq!(served.values().copied().collect::<Vec<_>>(), [10, 10, 10], "{served:?}");
+}
