@@ -16,6 +16,10 @@ mod examples;
 #[cfg(test)]
 mod looks;
 #[cfg(test)]
+mod profile;
+#[cfg(test)]
+mod readme;
+#[cfg(test)]
 mod responsibility;
 #[cfg(test)]
 mod store;
