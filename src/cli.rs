@@ -75,6 +75,7 @@ async fn perform(arguments: Arguments, talk: Talk) -> Exit {
         | Verb::Obligation(_)
         | Verb::Reentry(_)
         | Verb::Bench(_)
+        | Verb::Profile(_)
         | Verb::Briefcase
         | Verb::Handoff(_)
         | Verb::Restrict(_)

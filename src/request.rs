@@ -11,6 +11,7 @@ mod disclosure;
 mod handoff;
 mod keys;
 mod obligation;
+mod profile;
 mod record;
 mod trigger;
 mod why;
@@ -102,6 +103,8 @@ pub enum Request {
         #[serde(default)]
         expect: BTreeMap<Key, Value>,
     },
+    /// The ten answers of the profile in force.
+    ProfileCheck,
     /// The four views of what is on record.
     BriefcaseShow,
     /// Who answers for what, and what was offered.
@@ -235,6 +238,7 @@ impl Request {
             | Self::BenchList { .. }
             | Self::BenchShow { .. }
             | Self::BenchDecide { .. }
+            | Self::ProfileCheck
             | Self::BriefcaseShow
             | Self::HandoffList
             | Self::HandoffContract { .. }
@@ -448,6 +452,7 @@ pub async fn answer(space: &dyn Space, identity: &ActorId, request: Request) -> 
         Request::BenchDecide { decision_id, option, amend, expect } => {
             bench::decide(space, identity, &decision_id, &option, (amend, expect)).await
         }
+        Request::ProfileCheck => Ok(profile::check(&space.view())),
         Request::BriefcaseShow => Ok(briefcase::show(&space.view())),
         Request::HandoffList => Ok(handoff::list(&space.view())),
         Request::HandoffContract { capabilities, context, owes } => {

@@ -5,8 +5,9 @@ use crate::input::{Reply, Submission};
 use crate::sequence::Deciding;
 use crate::view::View;
 use crate::{bench, conference, handoff, incident, intake, review, streams, urgent};
-use closer_contracts::audit::{Confession, ReconciliationReceipt};
+use closer_contracts::audit::{Confession, ReconciliationReceipt, RestrictionStatement};
 use closer_contracts::branch;
+use closer_contracts::digest::Digest;
 use closer_contracts::fault::Fault;
 use closer_contracts::id::{ActorId, Id};
 use closer_contracts::record::Reads;
@@ -27,20 +28,7 @@ pub(crate) fn decide(
     }
     match body {
         ArtifactBody::UserDecision(decision) => bench::decide(deciding, submission, decision, digest),
-        ArtifactBody::RestrictionStatement(statement) => {
-            if branch!("bench.statement_of_another", submission.producer.actor_id != statement.issuer) {
-                let denial = Denial::new(
-                    Code::Unauthenticated,
-                    CheckKind::Authentication,
-                    "the statement is not its issuer's own",
-                );
-                return deciding.refuse(subject, Some(digest), vec![denial.of(&statement.issuer)]);
-            }
-            let auth = deciding.batch.auth(submission.auth.record())?;
-            let reply = urgent::restrict(deciding, statement, auth)?;
-            deciding.fire()?;
-            Ok(reply)
-        }
+        ArtifactBody::RestrictionStatement(statement) => restrict(deciding, submission, statement, digest),
         ArtifactBody::Declaration(_) => {
             authored(deciding, submission, ProducerRole::User, "a declaration is the user's")
         }
@@ -84,6 +72,24 @@ pub(crate) fn decide(
             deciding.refuse(subject, Some(digest), vec![denial.of(body.kind())])
         }
     }
+}
+
+/// A restriction is its issuer's own statement; it is committed at once.
+fn restrict(
+    deciding: &mut Deciding<'_>,
+    submission: &Submission<ArtifactBody>,
+    statement: &RestrictionStatement,
+    digest: Digest,
+) -> Result<Reply, Fault> {
+    if branch!("bench.statement_of_another", submission.producer.actor_id != statement.issuer) {
+        let reason = "the statement is not its issuer's own";
+        let denial = Denial::new(Code::Unauthenticated, CheckKind::Authentication, reason).of(&statement.issuer);
+        return deciding.refuse(Id::new(statement.statement_id.as_str()), Some(digest), vec![denial]);
+    }
+    let auth = deciding.batch.auth(submission.auth.record())?;
+    let reply = urgent::restrict(deciding, statement, auth)?;
+    deciding.fire()?;
+    Ok(reply)
 }
 
 /// Whether what a confession is about is on record: a payload, a receipt or an attempt's intent, and the obligation (§8.1).

@@ -79,6 +79,26 @@ fn narrowest(proposal: &ActionProposal, now: &Timestamp) -> GrantProposal {
     }
 }
 
+/// The ways to answer that every packet offers; to allow only where something is proposed.
+fn options(proposal: Option<&ActionProposal>) -> Vec<Alternative> {
+    let option = |id: &str, text: &str, consequence: &str| Alternative {
+        option_id: id.into(),
+        text: Text::from(text),
+        consequence: Text::from(consequence),
+    };
+    let mut alternatives = Vec::new();
+    if proposal.is_some() {
+        alternatives.push(option(
+            "allow",
+            "Allow exactly this, once",
+            "the action is assessed anew and done under this grant",
+        ));
+    }
+    alternatives.push(option("refuse", "Do not allow it", "the effect stays blocked and the obligation stays open"));
+    alternatives.push(option("investigate", "Find out more first", "work goes on within what is granted"));
+    alternatives
+}
+
 /// The evidence that a packet shows: what the result relates, and the newest about the target that would be touched.
 fn shown(view: &View, episode: &Episode, result: &WorkResult, proposal: Option<&ActionProposal>) -> Vec<EvidenceId> {
     let mut shown: Vec<EvidenceId> = result.assessments.iter().map(|relation| relation.evidence_id.clone()).collect();
@@ -149,21 +169,6 @@ pub fn draft(
         )),
         (None, None) => Text::from("How should this go on?"),
     };
-    let option = |id: &str, text: &str, consequence: &str| Alternative {
-        option_id: id.into(),
-        text: Text::from(text),
-        consequence: Text::from(consequence),
-    };
-    let mut alternatives = Vec::new();
-    if proposal.is_some() {
-        alternatives.push(option(
-            "allow",
-            "Allow exactly this, once",
-            "the action is assessed anew and done under this grant",
-        ));
-    }
-    alternatives.push(option("refuse", "Do not allow it", "the effect stays blocked and the obligation stays open"));
-    alternatives.push(option("investigate", "Find out more first", "work goes on within what is granted"));
     let packet = Briefcase {
         decision_id: DecisionId::new(crate::derived_id(
             "decision",
@@ -174,7 +179,7 @@ pub fn draft(
         decision_class,
         recommendation: None,
         recommendation_reason: Some(Text::from("the record supports no preference; the choice is the user's")),
-        alternatives,
+        alternatives: options(proposal),
         evidence_refs: shown(view, episode, &result.body, proposal),
         dissent: Vec::new(),
         remaining_uncertainty: uncertain(view, episode, &result.body, proposal),

@@ -156,8 +156,9 @@ pub struct View {
     /// The eligible obligations in the order in which they became so.
     pub turns: OrdSet<(u64, ObligationId)>,
     /// The turn of each.
-    turn_of: OrdMap<ObligationId, u64>,
-    turn: u64,
+    pub turn_of: OrdMap<ObligationId, u64>,
+    /// The newest turn that was given.
+    pub turn: u64,
     /// Trigger activations that have been taken up: (trigger, activation key).
     pub activated: OrdSet<(ReentryId, Digest)>,
     /// Episodes by id.

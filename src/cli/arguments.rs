@@ -75,6 +75,9 @@ Examples:
     /// The Bench: what waits for a person's judgment.
     #[command(subcommand)]
     Bench(Bench),
+    /// The deployment profile in force.
+    #[command(subcommand)]
+    Profile(ProfileVerb),
     /// The four views: leads, investigations, briefs, and what waits on The Bench.
     Briefcase,
     /// Responsibility: who answers for what, and handing it over.
@@ -268,6 +271,12 @@ Examples:
     },
 }
 
+#[derive(Debug, Subcommand)]
+pub(super) enum ProfileVerb {
+    /// Says of each of the ten questions whether it is answered, and what an open one keeps from being done.
+    Check,
+}
+
 #[derive(Debug, Args)]
 pub(super) struct Restrict {
     /// The appointed issuer that restricts.
@@ -355,6 +364,7 @@ impl Arguments {
             | Verb::Obligation(_)
             | Verb::Reentry(_)
             | Verb::Bench(_)
+            | Verb::Profile(_)
             | Verb::Briefcase
             | Verb::Handoff(_)
             | Verb::Restrict(_)
@@ -437,6 +447,7 @@ impl Verb {
                     expect: named(expect).collect(),
                 }
             }
+            Self::Profile(ProfileVerb::Check) => Request::ProfileCheck,
             Self::Briefcase => Request::BriefcaseShow,
             Self::Handoff(handoff) => handoff.request(),
             Self::Event(event) => event.request()?,

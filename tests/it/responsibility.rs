@@ -78,3 +78,22 @@ fn an_obligation_is_handed_over_by_consent_and_accepted_once() {
     place.run(&["--answer"]).expect(0);
     assert!(days_left(&place, "web.pem", 30), "the work went on under the new epoch");
 }
+
+#[test]
+fn an_open_question_of_the_profile_is_named() {
+    if !has_openssl() {
+        return;
+    }
+    let place = Place::example("certificate-renewal", |text| text);
+    place.call(&["init"]).expect(0);
+    let told = place.call(&["--json", "profile", "check"]).expect(0).json();
+    assert_eq!(told["questions"].as_array().unwrap().len(), 10);
+    let open = |text: String| text.lines().filter(|line| !line.starts_with("q8 =")).collect::<Vec<_>>().join("\n");
+    let place = Place::example("certificate-renewal", open);
+    place.call(&["init"]).expect(0);
+    let told = place.call(&["--json", "profile", "check"]).expect(3).json();
+    let questions = told["questions"].as_array().unwrap();
+    let open: Vec<_> = questions.iter().filter(|question| question["open"] == true).collect();
+    assert_eq!(open.len(), 1, "{told}");
+    assert_eq!(open[0]["question"], 8);
+}

@@ -272,11 +272,14 @@ fn what_a_trigger_waits_for_fires_it_once_whether_it_comes_before_or_after() {
 
 #[test]
 fn a_trigger_that_has_expired_fires_not_at_all() {
-    shows!("CP-7.3-17"; by "matching.trigger_expired");
+    shows!("CP-7.3-17", "CP-C11-19"; by "matching.trigger_expired");
     for leaf in LEAVES {
         let mut run = Run::of(leaf);
         run.take(Happens::Registered, true);
         run.take(Happens::Awaited, true);
         assert_eq!(run.fired(), 0, "{leaf:?}");
+        let view = run.space.view();
+        assert!(view.state.obligation(&"o-1".into()).expect("the obligation").status.is_open(), "nothing closes by it");
+        assert!(view.state.reentry(&"reentry-waiting".into()).is_none(), "and it is taken off");
     }
 }

@@ -236,3 +236,21 @@ fn under_scarcity_who_waits_longest_comes_first_and_nobody_starves() {
     }
     assert_eq!(served.values().copied().collect::<Vec<_>>(), [10, 10, 10], "{served:?}");
 }
+
+#[test]
+fn what_qualifies_lets_work_be_considered_and_permits_nothing() {
+    shows!("CP-C11-17"; by "monitor.grant_revoked");
+    let mut space = space(worker::proposes("basic"));
+    let episode_id = begun(&mut space);
+    let payload_id = until_dispatch(&mut space, &episode_id);
+    let revoked = closer_contracts::audit::RestrictiveAction::RevokeGrant("grant-1".into());
+    recorded(&space.restrict("issuer-1", revoked).unwrap());
+    refused(&dispatch(&mut space, &payload_id), Code::GrantRevoked);
+    space.finish(&episode_id).unwrap();
+    let works = space.view().works.len();
+    recorded(&space.event("service-a", "price").unwrap());
+    let again = space.open("o-1").unwrap();
+    space.finish(&again).unwrap();
+    assert_eq!(space.view().works.len(), works + 1, "the event makes work eligible");
+    assert_eq!(space.world.effects().len(), 0, "and the effect stays without authority");
+}
