@@ -28,7 +28,6 @@ impl MemoryLog {
     /// # Errors
     /// The first conflict.
     pub fn append(&mut self, append: FencedAppend) -> Result<(), Conflict> {
-        let mut next = self.clone_tables();
         for guard in &append.guards {
             match guard {
                 Guard::Head { stream, expected } => {
@@ -44,26 +43,22 @@ impl MemoryLog {
                 }
             }
         }
+        let mut moved: BTreeMap<StreamId, Head> = BTreeMap::new();
         for record in &append.records {
             let digest = record.digest();
             for link in &record.links {
-                let actual = next.0.get(&link.stream).copied();
+                let actual = moved.get(&link.stream).copied().or_else(|| self.head(&link.stream));
                 if actual.map(|head| head.link) != link.previous {
                     return Err(Conflict::Head { stream: link.stream.clone(), actual });
                 }
-                next.0.insert(link.stream.clone(), link.head(digest));
-            }
-            for claim in &record.claims {
-                next.1.insert(claim.key.clone(), claim.digest);
+                moved.insert(link.stream.clone(), link.head(digest));
             }
         }
-        (self.heads, self.claims) = next;
+        let claims = append.records.iter().flat_map(|record| &record.claims);
+        self.claims.extend(claims.map(|claim| (claim.key.clone(), claim.digest)));
+        self.heads.extend(moved);
         self.records.extend(append.records);
         Ok(())
-    }
-
-    fn clone_tables(&self) -> (BTreeMap<StreamId, Head>, BTreeMap<ClaimKey, Digest>) {
-        (self.heads.clone(), self.claims.clone())
     }
 
     /// Every record, in order.

@@ -2,10 +2,10 @@
 //! checked after each. The same seed makes the same records. Spec: §5 invariants, §7.1, §8.1, §8.3.
 //!
 //! One sequence over a log in memory; targets that apply and do not answer, answer and do not apply, show what was
-//! before, or belong to another account; a participant that proposes, relates or finds nothing; restrictions, answers,
-//! time that jumps and a clock in doubt. It does not simulate a disk, a network or a second sequencer.
+//! before, or belong to another account; participants that propose, relate or find nothing; owners that hand obligations
+//! over, compete for them and let leases run out; restrictions, answers, time that jumps and a clock in doubt. It does not simulate a disk, a network or a second sequencer.
 
-use crate::founding::{Deployment, grant};
+use crate::founding::{Deployment, grant, identity};
 use crate::space::{Answer, Broken, Space};
 use crate::worker;
 use crate::world::Mode;
@@ -13,12 +13,14 @@ use closer_contracts::Digest;
 use closer_contracts::audit::{DecisionType, RestrictiveAction};
 use closer_contracts::briefcase::PacketStatus;
 use closer_contracts::id::{AttemptId, DecisionId, EpisodeId, ObligationId};
-use closer_contracts::item::{AffectedScope, Item};
-use closer_contracts::refs::{Amounts, Target, TargetPattern};
+use closer_contracts::item::{AffectedScope, IdentityKind, Item};
+use closer_contracts::profile::DisclosureRule;
+use closer_contracts::refs::{Amounts, ProducerRole, Target, TargetPattern};
 use closer_contracts::work::{Relation, WorkResult};
-use closer_monitor::ClockStanding;
+use closer_monitor::{ClockStanding, OwnershipStanding};
 use closer_protocol::entry::{AttemptStatus, NoticeKind};
 use closer_protocol::episode;
+use closer_protocol::handoff::Terms;
 use closer_protocol::ledger::deployment_budget;
 use rand::rngs::Xoshiro256PlusPlus;
 use rand::{RngExt, SeedableRng};
@@ -28,6 +30,8 @@ use std::collections::BTreeSet;
 const OBLIGATIONS: usize = 4;
 /// How often the whole log is folded anew and compared, in steps.
 const REPLAY_EVERY: usize = 50;
+/// Who competes for the obligations.
+const OWNERS: [&str; 2] = ["worker", "helper"];
 /// The calls of the whole run: few enough to run out.
 const CALLS: u64 = 400;
 
@@ -102,7 +106,11 @@ fn deployment() -> Deployment {
     for targets in &mut everywhere.targets {
         targets.address = "*".into();
     }
-    let founded = Deployment::default().with(Item::Grant(everywhere)).with_profile(|profile| {
+    let helper = identity("helper", IdentityKind::Producer, &[ProducerRole::Participant], &["plan.change"]);
+    let founded = Deployment::default().with(Item::Grant(everywhere)).with(Item::Identity(helper));
+    let founded = founded.with_profile(|profile| {
+        let released = profile.disclosure_rules.first().cloned();
+        profile.disclosure_rules.extend(released.map(|rule| DisclosureRule { recipient: "helper".into(), ..rule }));
         profile.budget = Amounts { calls: Some(CALLS), ..Amounts::default() };
         profile.limits.fan_out_max = 3;
     });
@@ -168,6 +176,7 @@ impl Simulation {
             90..92 => self.space.crash().map(|()| "crash".to_owned()),
             92..93 => self.restrict(),
             93..96 => Ok(self.answer()),
+            96..98 => self.hand_over(),
             _ => Ok(self.behave()),
         };
         taken.map_err(|broken| broken.to_string())
@@ -224,6 +233,39 @@ impl Simulation {
         "the clock is in doubt".into()
     }
 
+    /// Two owners are offered the same obligation under the same epoch, and both accept: one of them gets it.
+    fn hand_over(&mut self) -> Result<String, Broken> {
+        let obligation = format!("o-{}", self.number());
+        let open = self.space.view().state.obligation(&obligation.as_str().into()).is_some_and(|o| o.status.is_open());
+        if !open {
+            return Ok(format!("{obligation} is settled"));
+        }
+        let before = self.space.view().ownership(&obligation.as_str().into()).map_or(0, |held| held.epoch);
+        let mut owners = OWNERS;
+        if self.rng.random_bool(0.5) {
+            owners.reverse();
+        }
+        let lease_ms = self.one_of(&[None, Some(5_000), Some(60_000)]).flatten();
+        let contract = self.space.contract(&[], &[], &[])?;
+        let mut offered = Vec::new();
+        for owner in owners {
+            let lease_expiry = lease_ms.map(|lease_ms| self.space.moment().now.plus_ms(lease_ms));
+            let terms = Terms { lease_expiry, ..self.space.terms(&obligation, owner, &contract)? };
+            offered.push((terms.handoff_id.clone(), owner));
+            self.space.offer(terms)?;
+        }
+        let mut accepted = 0;
+        for (handoff_id, owner) in offered {
+            let consent = self.space.consent_to(&handoff_id)?;
+            accepted += u64::from(self.space.consent(consent, owner)?.refusal().is_none());
+        }
+        let after = self.space.view().ownership(&obligation.as_str().into()).map_or(0, |held| held.epoch);
+        if accepted > 1 || after != before + accepted {
+            return Err(Broken::Stuck(format!("{accepted} took {obligation} over, from epoch {before} to {after}")));
+        }
+        Ok(format!("hand over {obligation}: {accepted} of {}, epoch {after}", OWNERS.len()))
+    }
+
     fn restrict(&mut self) -> Result<String, Broken> {
         let targets = TargetPattern::exactly(&target(self.number()));
         let scope = AffectedScope::Target { operation: Some("plan.change".into()), targets };
@@ -261,12 +303,25 @@ impl Simulation {
         })
     }
 
-    /// Nothing is admitted that a restriction in force covers (§7.2).
+    /// Nothing is admitted that a restriction in force covers (§7.2), or under another epoch than the one that somebody
+    /// holds (C12).
     fn check_admitted(&mut self) -> Result<(), String> {
         let known: Vec<AttemptId> = self.space.view().attempts.keys().cloned().collect();
         for attempt_id in known {
-            if self.admitted.insert(attempt_id.clone()) && self.restricted(&attempt_id) {
+            if !self.admitted.insert(attempt_id.clone()) {
+                continue;
+            }
+            if self.restricted(&attempt_id) {
                 return Err(format!("{attempt_id} was admitted under a restriction"));
+            }
+            let view = self.space.view();
+            let Some(attempt) = view.attempts.get(&attempt_id) else { continue };
+            let held = view.ownership(&attempt.intent.obligation_id);
+            let is_held = held.as_ref().is_some_and(|held| {
+                held.epoch == attempt.action.ownership_epoch && held.standing == OwnershipStanding::Held
+            });
+            if !is_held {
+                return Err(format!("{attempt_id} was admitted while the obligation was held so: {held:?}"));
             }
         }
         Ok(())
