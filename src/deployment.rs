@@ -139,7 +139,7 @@ impl Deployment {
         let prepare: Vec<Command> = section(&source, &mut file, "prepare")?;
         let companions: Vec<Companion> = section(&source, &mut file, "companion")?;
         let observations: Vec<Observation> = section(&source, &mut file, "observation")?;
-        let participants = participants(&source, &mut file)?;
+        let participants = participants(&source, &mut file, &directory)?;
         let founding = founding::found(&source, file, &directory, now)?;
         Ok(Self {
             store: directory.join(settings.store),
@@ -186,6 +186,7 @@ pub fn name_streams(predicate: &mut Value, methods: &[Item]) -> Result<(), Strin
 fn participants(
     source: &Source,
     file: &mut Map<String, Value>,
+    directory: &Path,
 ) -> Result<BTreeMap<ActorId, ParticipantConfig>, Misfit> {
     let entries: Vec<Map<String, Value>> = section(source, file, "participant")?;
     let mut participants = BTreeMap::new();
@@ -193,6 +194,11 @@ fn participants(
         let field = format!("participant.{index}");
         let identity = entry.remove("identity").unwrap_or(Value::Null);
         let identity: ActorId = source.typed(&format!("{field}.identity"), identity)?;
+        if let Some(Value::String(path)) = entry.get_mut("key_file")
+            && let Some(inner) = path.strip_prefix("./")
+        {
+            *path = directory.join(inner).to_string_lossy().into_owned();
+        }
         let config = source.typed(&field, Value::Object(entry))?;
         participants.insert(identity, config);
     }

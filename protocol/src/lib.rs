@@ -27,6 +27,8 @@ pub mod disclose;
 pub mod incident;
 pub mod work;
 
+pub mod catalogue;
+pub mod coalition;
 pub mod conference;
 
 pub mod action;
@@ -40,6 +42,7 @@ pub mod delta;
 pub mod bench;
 pub mod cancel;
 pub mod review;
+pub mod route;
 pub mod tick;
 pub mod timers;
 pub mod urgent;

@@ -12,9 +12,13 @@ mod deployment;
 #[cfg(test)]
 mod disclosure;
 #[cfg(test)]
+mod documents;
+#[cfg(test)]
 mod examples;
 #[cfg(test)]
 mod looks;
+#[cfg(test)]
+mod model;
 #[cfg(test)]
 mod store;
 #[cfg(test)]

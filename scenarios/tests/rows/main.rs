@@ -35,6 +35,8 @@ mod moves;
 #[cfg(test)]
 mod people;
 #[cfg(test)]
+mod planted;
+#[cfg(test)]
 mod races;
 #[cfg(test)]
 mod readbacks;
@@ -46,6 +48,8 @@ mod relations;
 mod requests;
 #[cfg(test)]
 mod reviews;
+#[cfg(test)]
+mod routing;
 #[cfg(test)]
 mod scheduling;
 #[cfg(test)]
