@@ -23,24 +23,37 @@ use closer_contracts::id::Text;
 use closer_contracts::refusal::RefusalCode;
 use closer_protocol::incident::Answer as Withdrawn;
 use closer_protocol::port::{NoAnswer, Participant, Said};
-use serde::{Deserialize, Serialize};
+use serde::Serialize;
 use std::sync::Arc;
 
-/// A participant as a deployment writes it down.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(tag = "kind", rename_all = "snake_case")]
-pub enum ParticipantConfig {
-    /// See [`Policy`].
-    Policy(Policy),
-    /// See [`Validator`].
-    Validator(Validator),
-    /// See [`Scripted`].
-    Scripted(Scripted),
-    /// See [`Model`].
-    Model(Model),
+crate::declared::by_kind! {
+    /// A participant as a deployment writes it down.
+    pub enum ParticipantConfig: "a participant" {
+        /// See [`Policy`].
+        "policy" => Policy(Policy),
+        /// See [`Validator`].
+        "validator" => Validator(Validator),
+        /// See [`Scripted`].
+        "scripted" => Scripted(Scripted),
+        /// See [`Model`].
+        "model" => Model(Model),
+    }
 }
 
 impl ParticipantConfig {
+    /// Whether its rules can be followed: every field is a JSON pointer or a place, every placeholder names a bound item.
+    ///
+    /// # Errors
+    /// `schema_invalid` with the path of what does not fit.
+    pub fn check(&self) -> Result<(), Fault> {
+        match self {
+            Self::Policy(policy) => policy.check(),
+            Self::Validator(validator) => validator.check(),
+            Self::Scripted(_) => Ok(()),
+            Self::Model(model) => model.check(),
+        }
+    }
+
     /// The participant.
     #[must_use]
     pub fn build(self) -> Arc<dyn Participant> {

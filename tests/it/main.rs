@@ -20,6 +20,10 @@ mod looks;
 #[cfg(test)]
 mod model;
 #[cfg(test)]
+mod profile;
+#[cfg(test)]
+mod readme;
+#[cfg(test)]
 mod store;
 #[cfg(test)]
 mod urgent;

@@ -111,6 +111,23 @@ impl Default for OutputContract {
 }
 
 impl Model {
+    /// Whether it can be asked at all.
+    ///
+    /// # Errors
+    /// `schema_invalid` with the path of what does not fit.
+    pub fn check(&self) -> Result<(), Fault> {
+        let http = self.endpoint.starts_with("http://") || self.endpoint.starts_with("https://");
+        if !http || !self.endpoint.ends_with('/') {
+            let reason = "the base address begins with `http://` or `https://` and ends with a slash";
+            return Err(Fault::schema(reason).within("endpoint"));
+        }
+        if self.key_env.is_some() && self.key_file.is_some() {
+            return Err(Fault::schema("the key stands in one place").within("key_file"));
+        }
+        crate::declared::positive(self.timeout_ms, "timeout_ms")?;
+        crate::declared::positive(u64::from(self.tokens_max), "tokens_max")
+    }
+
     fn contract(&self, work: &Work) -> OutputContract {
         self.roles.get(work.role.as_str()).cloned().unwrap_or_default()
     }
