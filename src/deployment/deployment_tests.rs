@@ -128,6 +128,7 @@ fn with_coalition(change: impl Fn(String) -> String) -> Result<Deployment, Misfi
 #[test]
 fn a_coalition_is_written_short_and_founded_whole() {
     let deployment = with_coalition(|file| file).unwrap_or_else(|misfit| panic!("{misfit}"));
+    deployment.fits_founding().unwrap_or_else(|misfit| panic!("{misfit}"));
     let Item::Coalition(coalition) = founded(&deployment, ItemKind::Coalition, "coalition.two") else { panic!() };
     let Item::Capability(capability) = founded(&deployment, ItemKind::Capability, "capability.reading") else {
         panic!()
@@ -152,6 +153,7 @@ fn what_a_coalition_names_is_declared() {
         ("[coalition.inquiry]\nseal_within_ms = 5000", ""),
     ] {
         let changed = with_coalition(|file| file.replace(right, wrong));
+        let changed = changed.and_then(|deployment| deployment.fits_founding());
         assert!(changed.is_err(), "{wrong}");
     }
 }

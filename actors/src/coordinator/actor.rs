@@ -21,6 +21,9 @@ use std::time::Duration;
 use tokio::sync::oneshot;
 use tokio::task::JoinHandle;
 
+/// How long it waits to look again at answers whose time is over.
+const PAUSE: Duration = Duration::from_millis(250);
+
 /// The actor.
 pub(crate) struct Coordinator;
 
@@ -152,7 +155,11 @@ impl Desk {
             });
         }
         self.quiet();
-        let left = until(&self.space.moment().now, by) + Duration::from_millis(1);
+        // A time that is over and changes nothing, by a clock that cannot be trusted, is looked at again after a pause.
+        let left = match until(&self.space.moment().now, by) {
+            Duration::ZERO => PAUSE,
+            left => left + Duration::from_millis(1),
+        };
         self.alarm = Some(myself.send_after(left, || Message::Advance));
     }
 
