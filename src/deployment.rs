@@ -150,7 +150,7 @@ impl Deployment {
         let prepare: Vec<Command> = section(&source, &mut file, "prepare")?;
         let companions: Vec<Companion> = section(&source, &mut file, "companion")?;
         let observations: Vec<Observation> = section(&source, &mut file, "observation")?;
-        let participants = participants(&source, &mut file)?;
+        let participants = participants(&source, &mut file, &directory)?;
         let founding = founding::found(&source, file, &directory, now)?;
         let declared = Declared::of(raw, &founding, directory.clone(), now.clone());
         checks::check(&source, &declared, Occasion::Run)?;
@@ -217,6 +217,7 @@ pub fn name_streams(predicate: &mut Value, methods: &[Item]) -> Result<(), Strin
 fn participants(
     source: &Source,
     file: &mut Map<String, Value>,
+    directory: &Path,
 ) -> Result<BTreeMap<ActorId, ParticipantConfig>, Misfit> {
     let entries: Vec<Map<String, Value>> = section(source, file, "participant")?;
     let mut participants = BTreeMap::new();
@@ -224,6 +225,11 @@ fn participants(
         let field = format!("participant.{index}");
         let identity = entry.remove("identity").unwrap_or(Value::Null);
         let identity: ActorId = source.typed(&format!("{field}.identity"), identity)?;
+        if let Some(Value::String(path)) = entry.get_mut("key_file")
+            && let Some(inner) = path.strip_prefix("./")
+        {
+            *path = directory.join(inner).to_string_lossy().into_owned();
+        }
         let config = ParticipantConfig::read(&Value::Object(entry));
         let config = config.map_err(|fault| source.misfit(paths::join(&field, &fault.path), fault.reason))?;
         participants.insert(identity, config);

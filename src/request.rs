@@ -296,6 +296,50 @@ impl Request {
     }
 }
 
+impl Request {
+    /// Whether it shows the record as it stands, which is the user's own. Export and an incident's report are projections.
+    const fn shows_the_record(&self) -> bool {
+        match self {
+            Self::ObligationList { .. }
+            | Self::ObligationShow { .. }
+            | Self::ObligationTrace { .. }
+            | Self::ObligationWhy { .. }
+            | Self::ReentryList { .. }
+            | Self::ReentryTest { .. }
+            | Self::BenchList { .. }
+            | Self::BenchShow { .. }
+            | Self::ReceiptShow { .. }
+            | Self::KeysList => true,
+            Self::ReentryRegister { .. }
+            | Self::BenchDecide { .. }
+            | Self::EventSend(_)
+            | Self::PayloadSend { .. }
+            | Self::Restrict(_)
+            | Self::Export { .. }
+            | Self::IncidentReport { .. }
+            | Self::IncidentShow { .. }
+            | Self::IncidentNotify { .. }
+            | Self::IncidentFailed { .. }
+            | Self::IncidentReconcile { .. }
+            | Self::Verify
+            | Self::Rebuild
+            | Self::Backup { .. }
+            | Self::KeysRotate { .. }
+            | Self::KeysRevoke { .. } => false,
+        }
+    }
+}
+
+/// The record as it stands is the user's to read. Another identity gets what policy releases to it, under a receipt (§4.3).
+fn not_to_be_shown(view: &View, identity: &ActorId, request: &Request) -> Option<Answer> {
+    let whole = request.shows_the_record() && !view.state.is_user(identity);
+    let reason =
+        format!("the record is the user's to read; `{identity}` has it by `closer export`, as policy releases it");
+    whole.then(|| {
+        Answer::refused(&[Denial::new(RefusalCode::DisclosureDenied, CheckKind::Authority, reason).of(identity)])
+    })
+}
+
 /// An event to be announced.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -519,6 +563,9 @@ impl Answer {
 /// What kept it from being answered; a refusal is an [`Answer`].
 pub async fn answer(space: &dyn Space, identity: &ActorId, request: Request) -> Result<Answer, Error> {
     if let Some(answer) = not_to_be_spoken_for(&space.view(), identity) {
+        return Ok(answer);
+    }
+    if let Some(answer) = not_to_be_shown(&space.view(), identity, &request) {
         return Ok(answer);
     }
     match request {

@@ -1,6 +1,6 @@
 //! Where each actor of the tree is to be found. An actor that was started again takes its predecessor's place.
 
-use crate::{dispatcher, matcher, reconciler, router, scheduler, service};
+use crate::{dispatcher, matcher, notifier, reconciler, router, scheduler, service};
 use ractor::{ActorId, ActorRef, Message};
 use std::sync::{PoisonError, RwLock};
 
@@ -38,6 +38,8 @@ impl<T: Message> Place<T> {
 #[derive(Default)]
 pub(crate) struct Desks {
     pub(crate) disclosure: Place<service::Message>,
+    pub(crate) routing: Place<service::Message>,
+    pub(crate) conference: Place<service::Message>,
     pub(crate) participants: Place<service::Message>,
     pub(crate) planner: Place<service::Message>,
     pub(crate) assessor: Place<service::Message>,
@@ -56,5 +58,6 @@ pub(crate) struct Directory {
     pub(crate) router: Place<router::Message>,
     pub(crate) dispatcher: Place<dispatcher::Message>,
     pub(crate) reconciler: Place<reconciler::Message>,
+    pub(crate) notifier: Place<notifier::Message>,
     pub(crate) desks: Desks,
 }

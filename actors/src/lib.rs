@@ -33,6 +33,7 @@ mod root;
 mod semantic;
 
 mod matcher;
+mod notifier;
 mod reconciler;
 mod scheduler;
 

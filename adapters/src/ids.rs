@@ -11,6 +11,11 @@ impl Ids for UuidIds {
     fn fresh(&self, prefix: &str) -> String {
         format!("{prefix}-{}", uuid::Uuid::now_v7())
     }
+
+    fn nonce(&self) -> String {
+        // 122 random bits in each.
+        format!("{}{}", uuid::Uuid::new_v4().simple(), uuid::Uuid::new_v4().simple())
+    }
 }
 
 /// Ids that count up from 1, the same in every run. New within one run only: for tests and rehearsals.
@@ -23,6 +28,10 @@ impl Ids for CountedIds {
     fn fresh(&self, prefix: &str) -> String {
         let number = self.last.fetch_add(1, Ordering::Relaxed).saturating_add(1);
         format!("{prefix}-{number}")
+    }
+
+    fn nonce(&self) -> String {
+        format!("{:032x}", self.last.fetch_add(1, Ordering::Relaxed).saturating_add(1))
     }
 }
 

@@ -105,6 +105,6 @@ mod tests {
             processes: Arc::new(crate::MemoryLedger::default()),
             participants: participants.collect(),
         });
-        assert_eq!(world.participants.len(), 3);
+        assert_eq!(world.participants.len(), 5);
     }
 }

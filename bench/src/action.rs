@@ -22,7 +22,7 @@ use closer_contracts::work::{Work, WorkResult};
 use closer_contracts::{Digest, Payload};
 use closer_monitor::{ClockStanding, Permit};
 use closer_protocol::port::{
-    Clock, Ids, NoAnswer, Observed, Observer, Operations, Order, Participant, Pending, Performed, ReadbackOrder,
+    Clock, Ids, NoAnswer, Observed, Observer, Operations, Order, Participant, Pending, Performed, ReadbackOrder, Said,
 };
 use closer_protocol::{Input, Moment, Reply, View, action, adjudicate, services, work};
 use closer_scenarios::founding::{BEGINNING, Deployment, grant, identity, obligation};
@@ -130,6 +130,10 @@ impl Ids for Counter {
     fn fresh(&self, prefix: &str) -> String {
         format!("{prefix}-{}", self.0.fetch_add(1, Ordering::Relaxed))
     }
+
+    fn nonce(&self) -> String {
+        format!("{:032x}", self.0.fetch_add(1, Ordering::Relaxed))
+    }
 }
 
 /// The world in memory, behind the ports.
@@ -178,9 +182,9 @@ fn result_of(work: &Work) -> WorkResult {
 struct Proposes;
 
 impl Participant for Proposes {
-    fn work<'a>(&'a self, work: &'a Work) -> Pending<'a, Result<Vec<u8>, NoAnswer>> {
+    fn work<'a>(&'a self, work: &'a Work) -> Pending<'a, Result<Said, NoAnswer>> {
         let bytes = closer_contracts::canonical::to_bytes(&result_of(work));
-        let answer = bytes.map_err(|fault| NoAnswer { reason: fault.to_string().into() });
+        let answer = bytes.map(Said::from).map_err(|fault| NoAnswer::new(fault.code, fault.reason.into_owned()));
         Box::pin(std::future::ready(answer))
     }
 }
@@ -189,7 +193,7 @@ impl Participant for Proposes {
 struct Silent;
 
 impl Participant for Silent {
-    fn work<'a>(&'a self, _: &'a Work) -> Pending<'a, Result<Vec<u8>, NoAnswer>> {
+    fn work<'a>(&'a self, _: &'a Work) -> Pending<'a, Result<Said, NoAnswer>> {
         Box::pin(std::future::pending())
     }
 }

@@ -1,6 +1,7 @@
 //! Benchmarks: every figure beside the raw limit of the same disk and a hand-written baseline, in one run.
 //!
-//! `store` measures the record log, `action` governed effects and whole actions over real actors.
+//! `store` measures the record log, `action` governed effects and whole actions over real actors, `truth` what it costs to
+//! invalidate a premise.
 
 mod action;
 mod load;
@@ -11,6 +12,7 @@ mod reopen;
 mod report;
 mod sqlite;
 mod store;
+mod truth;
 
 use clap::{Parser, Subcommand};
 
@@ -27,6 +29,8 @@ enum Subject {
     Store(store::Options),
     /// Governed effects and whole actions, from event to receipt, beside SQLite by hand
     Action(action::Options),
+    /// Invalidates a premise that many claims rest on, one after another or all at once
+    Truth(truth::Options),
     /// Fills a store and waits to be killed
     #[command(hide = true)]
     Fill(reopen::Fill),
@@ -39,6 +43,7 @@ fn main() -> anyhow::Result<()> {
     match Arguments::parse().subject {
         Subject::Store(options) => store::run(&options),
         Subject::Action(options) => action::run(&options),
+        Subject::Truth(options) => truth::run(&options),
         Subject::Fill(fill) => reopen::fill(&fill),
         Subject::Hold(hold) => memory::hold(&hold),
     }

@@ -7,7 +7,7 @@ use crate::contract::{Check, nonempty};
 use crate::digest::Digest;
 use crate::fault::Fault;
 use crate::id::{
-    ActorId, ArtifactId, ConferenceId, ContextId, EpisodeId, Id, Key, ObligationId, ObservationStreamId, Text,
+    ActorId, ArtifactId, ConferenceId, ContextId, EpisodeId, Id, Key, ObligationId, ObservationStreamId, Text, WorkId,
 };
 use crate::refs::{ArtifactRef, EvidenceSnapshot, StateRef, VersionedRef};
 use crate::work::{ActionProposal, EvidenceRelation, Proposition, ReasonClass, StopCondition};
@@ -200,15 +200,83 @@ crate::contract! {
 
 impl ConferenceMove {
     fn check_verb(&self) -> Result<(), Fault> {
-        let unreasoned = self.reason.is_none();
+        Verb {
+            r#move: self.r#move,
+            subject: self.subject,
+            reason: self.reason.as_ref(),
+            reason_class: self.reason_class,
+            narrowed: self.narrowed.as_ref(),
+        }
+        .check()
+    }
+}
+
+crate::contract! {
+    /// A participant's answer to one turn of a conference: one move, without what the records already say of who makes it on
+    /// which release. Whoever has nothing to say defers. Spec: §4.1, C6.
+    pub struct MoveAnswer = "MOVE_ANSWER" checked by MoveAnswer::check_verb {
+        "CP-4.1-27" work_id: WorkId,
+        "CP-4.1-25" r#move: MoveKind,
+        "CP-4.1-27" subject: Digest,
+        /// The move that it answers; `null` says that it answers none.
+        "CP-4.1-27" reply_to: Option<ArtifactRef>,
+        "CP-4.1-27" evidence: Vec<EvidenceRelation>,
+        /// Why; a challenge and a retention always say so.
+        "CP-4.1-28" reason: Option<Text>,
+        /// The class of a challenge.
+        "CP-4.1-33" reason_class: Option<ReasonClass>,
+        /// What a narrowing leaves of a declared proposition.
+        "CP-4.1-29" narrowed: Option<Proposition>,
+    }
+}
+
+impl MoveAnswer {
+    /// Nothing to say for now.
+    #[must_use]
+    pub const fn deferring(work_id: WorkId, subject: Digest) -> Self {
+        Self {
+            work_id,
+            r#move: MoveKind::Defer,
+            subject,
+            reply_to: None,
+            evidence: Vec::new(),
+            reason: None,
+            reason_class: None,
+            narrowed: None,
+        }
+    }
+
+    fn check_verb(&self) -> Result<(), Fault> {
+        Verb {
+            r#move: self.r#move,
+            subject: self.subject,
+            reason: self.reason.as_ref(),
+            reason_class: self.reason_class,
+            narrowed: self.narrowed.as_ref(),
+        }
+        .check()
+    }
+}
+
+/// What each kind of move demands of the rest of it.
+struct Verb<'a> {
+    r#move: MoveKind,
+    subject: Digest,
+    reason: Option<&'a Text>,
+    reason_class: Option<ReasonClass>,
+    narrowed: Option<&'a Proposition>,
+}
+
+impl Verb<'_> {
+    fn check(&self) -> Result<(), Fault> {
         let reasons = matches!(self.r#move, MoveKind::RetainWithReason | MoveKind::Challenge);
-        if crate::branch!("conference.reason_missing", reasons && unreasoned) {
+        if crate::branch!("conference.reason_missing", reasons && self.reason.is_none()) {
             return Err(Fault::schema("a challenge and a retention say why").within("reason"));
         }
         if (self.r#move == MoveKind::Challenge) != self.reason_class.is_some() {
             return Err(Fault::schema("a challenge, and nothing else, has a class").within("reason_class"));
         }
-        let narrowed = self.narrowed.as_ref().map(crate::canonical::digest_of).transpose()?;
+        let narrowed = self.narrowed.map(crate::canonical::digest_of).transpose()?;
         match (self.r#move, narrowed) {
             (MoveKind::Narrow, Some(digest)) if digest == self.subject => Ok(()),
             (MoveKind::Narrow, _) => {

@@ -210,6 +210,10 @@ impl Check for Change {
                 | ItemKind::Rule
                 | ItemKind::Policy
                 | ItemKind::Appointment
+                | ItemKind::Coalition
+                | ItemKind::Capability
+                | ItemKind::Workflow
+                | ItemKind::Skill
                 | ItemKind::Profile => item.check().map_err(|fault| fault.within("item")),
             },
             Self::Suspend { reason, .. } | Self::Retract { reason, .. } | Self::RevokeGrant { reason, .. } => {

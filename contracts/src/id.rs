@@ -180,6 +180,8 @@ ids! {
     CapabilityId,
     /// Names a cognitive workflow of the catalogue. Spec: SR9.
     WorkflowId,
+    /// Names a skill of the catalogue. Spec: SR10.
+    SkillId,
     /// Names one unit of work. Spec: C5.
     WorkId,
     /// Names a registered operation. Spec: C7.

@@ -16,9 +16,11 @@ use crate::work::{EvidenceRelation, Proposition};
 use serde::{Deserialize, Serialize};
 use std::borrow::Cow;
 
+mod catalogue;
 mod registry;
 mod rule;
 
+pub use catalogue::{Capability, Coalition, Inquiry, Member, Skill, Workflow};
 pub use registry::{
     EffectClass, Identity, IdentityKind, Mechanism, OperationEntry, ParameterRule, ParameterType, ReadbackMethod,
     RepeatSafety, SigningKeyEntry, Source, Verification,
@@ -60,6 +62,14 @@ crate::words! {
         Policy = "policy",
         /// An appointment of an urgent issuer.
         Appointment = "appointment",
+        /// A coalition: who works on what.
+        Coalition = "coalition",
+        /// A registered capability with its verified endpoints.
+        Capability = "capability",
+        /// A workflow of the catalogue.
+        Workflow = "workflow",
+        /// A skill of the catalogue.
+        Skill = "skill",
         /// The deployment profile in force.
         Profile = "profile",
     }
@@ -70,9 +80,13 @@ impl ItemKind {
     #[must_use]
     pub const fn class(self) -> ChangeClass {
         match self {
-            Self::Claim | Self::Method | Self::Obligation | Self::Dependency | Self::Reentry => {
-                ChangeClass::Descriptive
-            }
+            Self::Claim
+            | Self::Method
+            | Self::Obligation
+            | Self::Dependency
+            | Self::Reentry
+            | Self::Workflow
+            | Self::Skill => ChangeClass::Descriptive,
             Self::Restriction => ChangeClass::Restrictive,
             Self::Goal
             | Self::Constraint
@@ -84,6 +98,8 @@ impl ItemKind {
             | Self::Rule
             | Self::Policy
             | Self::Appointment
+            | Self::Coalition
+            | Self::Capability
             | Self::Profile => ChangeClass::Normative,
         }
     }
@@ -307,6 +323,14 @@ pub enum Item {
     Policy(Policy),
     /// See [`Appointment`].
     Appointment(Appointment),
+    /// See [`Coalition`].
+    Coalition(Coalition),
+    /// See [`Capability`].
+    Capability(Capability),
+    /// See [`Workflow`].
+    Workflow(Workflow),
+    /// See [`Skill`].
+    Skill(Skill),
     /// See [`crate::profile::Profile`].
     Profile(crate::profile::Profile),
 }
@@ -330,6 +354,10 @@ macro_rules! each_item {
             Item::Rule($inner) => $body,
             Item::Policy($inner) => $body,
             Item::Appointment($inner) => $body,
+            Item::Coalition($inner) => $body,
+            Item::Capability($inner) => $body,
+            Item::Workflow($inner) => $body,
+            Item::Skill($inner) => $body,
             Item::Profile($inner) => $body,
         }
     };
@@ -350,6 +378,10 @@ macro_rules! narrowed {
 narrowed! {
     /// The claim, if it is one.
     as_claim Claim(Claim),
+    /// The capability, if it is one.
+    as_capability Capability(Capability),
+    /// The coalition, if it is one.
+    as_coalition Coalition(Coalition),
     /// The grant, if it is one.
     as_grant Grant(Grant),
     /// The identity, if it is one.
@@ -358,6 +390,10 @@ narrowed! {
     as_rule Rule(Rule),
     /// The source, if it is one.
     as_source Source(Source),
+    /// The skill, if it is one.
+    as_skill Skill(Skill),
+    /// The workflow, if it is one.
+    as_workflow Workflow(Workflow),
 }
 
 impl Item {
@@ -381,6 +417,10 @@ impl Item {
             Self::Rule(_) => ItemKind::Rule,
             Self::Policy(_) => ItemKind::Policy,
             Self::Appointment(_) => ItemKind::Appointment,
+            Self::Coalition(_) => ItemKind::Coalition,
+            Self::Capability(_) => ItemKind::Capability,
+            Self::Workflow(_) => ItemKind::Workflow,
+            Self::Skill(_) => ItemKind::Skill,
             Self::Profile(_) => ItemKind::Profile,
         }
     }
@@ -405,6 +445,10 @@ impl Item {
             Self::Rule(item) => (&item.rule_id).into(),
             Self::Policy(item) => (&item.policy_id).into(),
             Self::Appointment(item) => (&item.issuer).into(),
+            Self::Coalition(item) => (&item.coalition_id).into(),
+            Self::Capability(item) => (&item.capability_id).into(),
+            Self::Workflow(item) => (&item.workflow_id).into(),
+            Self::Skill(item) => (&item.skill_id).into(),
             Self::Profile(item) => (&item.profile_id).into(),
         }
     }

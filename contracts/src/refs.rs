@@ -230,9 +230,19 @@ impl Check for Scope {
 }
 
 /// A plain value: JSON without fractions. Used for parameters and observations, compared by canonical bytes.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(transparent)]
 pub struct Plain(pub Value);
+
+impl std::fmt::Debug for Plain {
+    /// In canonical order, whichever order its members came in.
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match crate::canonical::to_bytes(self) {
+            Ok(bytes) => write!(f, "Plain({})", String::from_utf8_lossy(&bytes)),
+            Err(_) => write!(f, "Plain({:?})", self.0),
+        }
+    }
+}
 
 impl schemars::JsonSchema for Plain {
     fn schema_name() -> std::borrow::Cow<'static, str> {

@@ -114,6 +114,7 @@ codes! {
     901 Busy "busy" "design §6" "More work is admitted than can be carried now; nothing was recorded of this input.",
     902 StorageFull "storage_full" "design §3" "Ordinary work may not use the reserved space of the log.",
     903 ClockUnreliable "clock_unreliable" "DEC-59" "The clock cannot be trusted, so nothing that depends on time is permitted.",
+    904 NoAnswer "no_answer" "C6, §4.1" "The participant cannot be reached, or said nothing in time.",
 }
 
 /// The order in which refusals of one input are told: the caller gets the first that applies.
@@ -177,6 +178,7 @@ pub const PRECEDENCE: &[RefusalCode] = &[
     RefusalCode::ConsentMissing,
     RefusalCode::StalePacket,
     RefusalCode::NotAGrant,
+    RefusalCode::NoAnswer,
     RefusalCode::StorageFull,
     RefusalCode::Busy,
 ];
@@ -204,6 +206,7 @@ impl RefusalCode {
             | Self::NotReleased
             | Self::Busy
             | Self::StorageFull
+            | Self::NoAnswer
             | Self::ClockUnreliable => true,
             Self::Unauthenticated
             | Self::Duplicate

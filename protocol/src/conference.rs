@@ -2,8 +2,8 @@
 //!
 //! ```text
 //! open ──► work to every seat ──► positions ──► seal ──► release ──► moves ──► conclude
-//!          same subject, same      sealed as     all, or   to every     nine      the declared rule,
-//!          evidence                they come     time over  seat        kinds     over the evidence
+//!          same subject, same      sealed as     all, or   to every     turn by   the declared rule,
+//!          evidence                they come     time over  seat        turn      over the evidence
 //! ```
 //!
 //! A position is an ordinary RESULT to ordinary WORK; a conference is the frame that makes sure that everybody was asked
@@ -15,13 +15,16 @@
 //! goes the way of all evidence through distillation, adjudication and commit, and its end closes no obligation.
 
 mod asked;
+mod draft;
 mod moves;
 mod proceeding;
 mod report;
 mod steps;
 mod table;
+mod turns;
 
-pub(crate) use asked::{answer_denials, packet_denials};
+pub(crate) use asked::{answer_denials, evidence_shared, packet_denials};
+pub use draft::{draft, draft_move, read_move};
 pub(crate) use moves::make;
 pub use proceeding::{
     Access, Attendance, Claim, Ending, Finding, Independence, Label, Proceeding, Reach, Release, Released, Report,
@@ -29,24 +32,25 @@ pub use proceeding::{
 };
 pub use report::{Objecting, independence, label, objections, positions, relations, report, withdrawn};
 pub(crate) use steps::proceed;
-pub use table::{Placed, Position, Round, Table};
+pub use table::{Placed, Position, Round, Table, Turned};
+pub use turns::{Turn, turn};
+pub(crate) use turns::{ending, is_due, next_mover, open_turn, used_up};
 
 use crate::entry::ArtifactBody;
-use crate::input::{Moment, Reply, Submission};
+use crate::input::{Reply, Submission};
 use crate::sequence::Deciding;
 use crate::streams;
 use crate::view::{Episode, View};
 use closer_contracts::branch;
-use closer_contracts::conference::{Conference, Seat};
+use closer_contracts::conference::Conference;
 use closer_contracts::digest::Digest;
 use closer_contracts::fault::Fault;
-use closer_contracts::id::{ActorId, ConferenceId, ContextId, EvidenceId, Id, Key, WorkId};
+use closer_contracts::id::{ActorId, ConferenceId, ContextId, EvidenceId, Id, Key};
 use closer_contracts::item::{RuleBody, Standing};
 use closer_contracts::record::{CustodyClass, StreamId};
 use closer_contracts::refs::{ArtifactRef, ProducerRole};
 use closer_contracts::refusal::{CheckKind, Denial, RefusalCode as Code};
 use closer_contracts::work::WorkResult;
-use closer_monitor::ClockStanding;
 
 /// How many hexadecimal digits a nonce has at least: 128 bits (DEC-40).
 pub const NONCE_DIGITS_MIN: usize = 32;
@@ -107,60 +111,6 @@ impl Proceed {
             | Self::Conclude { conference_id } => conference_id,
         }
     }
-}
-
-/// What a conference waits for.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Turn {
-    /// Ask this participant.
-    Work(Box<Seat>),
-    /// Get the answer of this participant, or wait until the time for sealing is over.
-    Answer {
-        /// The work.
-        work_id: WorkId,
-        /// The participant.
-        participant: ActorId,
-    },
-    /// Seal.
-    Seal,
-    /// Release.
-    Release,
-    /// Let the participants move, then conclude.
-    Conclude,
-    /// It is over.
-    Over,
-}
-
-/// The next turn that the records of a conference show. The same for a live coordinator and for one that was restarted.
-#[must_use]
-pub fn turn(round: &Round, at: &Moment) -> Turn {
-    let seats = &round.contract.seats;
-    if round.report.is_some() {
-        return Turn::Over;
-    }
-    if let Some(seat) = seats.iter().find(|seat| !round.asked.contains_key(&seat.actor)) {
-        return Turn::Work(Box::new(seat.clone()));
-    }
-    match (&round.seal, &round.release) {
-        (Some(_), Some(_)) => Turn::Conclude,
-        (Some(_), None) => Turn::Release,
-        (None, _) => {
-            let silent = seats.iter().find(|seat| !round.positions.contains_key(&seat.actor));
-            let silent = silent.filter(|_| !is_due(round, at)).and_then(|seat| round.asked.get_key_value(&seat.actor));
-            match silent {
-                Some((participant, work_id)) => {
-                    Turn::Answer { work_id: work_id.clone(), participant: participant.clone() }
-                }
-                None => Turn::Seal,
-            }
-        }
-    }
-}
-
-/// Whether the declared time for positions is over, by a clock that can be trusted.
-fn is_due(round: &Round, at: &Moment) -> bool {
-    let over = round.opened_at.plus_ms(round.contract.seal_within_ms) <= at.now;
-    at.clock == ClockStanding::Reliable && branch!("conference.seal_due", over)
 }
 
 fn unknown(id: &ConferenceId) -> Denial {

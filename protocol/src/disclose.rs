@@ -10,7 +10,7 @@ mod export;
 mod packet;
 mod request;
 
-pub(crate) use candidates::Candidates;
+pub(crate) use candidates::{Candidates, at_hand};
 pub use export::{Accepted, Export, Exported, FORMAT, export};
 pub(crate) use packet::{objections, required};
 pub(crate) use request::answer;

@@ -3,10 +3,13 @@
 //! [`next`] is a pure function of the view, so an actor that died resumes where its records stand.
 
 use crate::bench;
+use crate::coalition;
+use crate::conference::{self, Turn};
 use crate::entry::{Activation, ActivationEntry, AttemptStatus, Entry, EpisodeEnd, EpisodeEnded};
 use crate::incident;
 use crate::input::{Effect, Moment, Reply};
 use crate::readback;
+use crate::route;
 use crate::sequence::Deciding;
 use crate::streams;
 use crate::view::{Attempt, Episode, OnRecord, View};
@@ -16,10 +19,10 @@ use closer_contracts::audit::DecisionType;
 use closer_contracts::branch;
 use closer_contracts::fault::Fault;
 use closer_contracts::id::{
-    ActorId, AttemptId, ConferenceId, DeltaId, EpisodeId, EvidenceId, GrantId, Key, ObligationId, PayloadId, Text,
-    WorkId,
+    ActorId, AttemptId, CoalitionId, ConferenceId, DeltaId, EpisodeId, EvidenceId, GrantId, Key, ObligationId,
+    PayloadId, Text, WorkId,
 };
-use closer_contracts::item::{Identity, ItemKind, Standing};
+use closer_contracts::item::{Identity, Standing};
 use closer_contracts::refs::ProducerRole;
 use closer_contracts::refusal::{CheckKind, Denial, RefusalCode as Code};
 use closer_contracts::time::Timestamp;
@@ -136,10 +139,22 @@ pub enum Next {
         /// In which assessment role.
         role: Key,
     },
-    /// A conference goes on: its own [`turn`](crate::conference::turn) says how.
+    /// Route the work of a coalition: who of it does what.
+    Route {
+        /// The coalition.
+        coalition_id: CoalitionId,
+    },
+    /// Open the conference that a coalition holds.
+    Convene {
+        /// The coalition.
+        coalition_id: CoalitionId,
+    },
+    /// A conference goes on.
     Confer {
         /// The conference.
         conference_id: ConferenceId,
+        /// Whose turn it is.
+        turn: Turn,
     },
     /// Ask the participant that the work was issued to.
     Ask {
@@ -227,19 +242,17 @@ fn ending(end: EpisodeEnd, reason: impl Into<Text>) -> Next {
     Next::End { end, reason: reason.into() }
 }
 
-/// The participant that does the work on an obligation: whoever holds it, where that is a participant, else the first
-/// current one in id order. One fixed worker is a complete configuration.
-#[must_use]
-pub fn participant(view: &View, obligation_id: &ObligationId) -> Option<ActorId> {
+/// The participant that works where no coalition is registered: whoever holds the obligation, where that is a participant,
+/// else the fixed worker.
+fn participant(view: &View, obligation_id: &ObligationId) -> Option<ActorId> {
     let works = |identity: &&Identity| {
         identity.standing == Standing::Current && identity.roles.contains(&ProducerRole::Participant)
     };
-    let owner = view.ownership(obligation_id).and_then(|held| view.state.identity(&held.owner).cloned());
-    if let Some(owner) = owner.filter(|owner| branch!("episode.owner_works", works(&owner))) {
-        return Some(owner.actor_id);
+    let owner = view.ownership(obligation_id).and_then(|held| view.state.identity(&held.owner));
+    match owner.filter(|owner| branch!("episode.owner_works", works(owner))) {
+        Some(owner) => Some(owner.actor_id.clone()),
+        None => coalition::fixed_worker(view),
     }
-    let identities = view.state.items(ItemKind::Identity).filter_map(|accepted| accepted.item.as_identity());
-    identities.into_iter().find(works).map(|identity| identity.actor_id.clone())
 }
 
 /// The next stage that the records of an episode show.
@@ -257,7 +270,8 @@ pub fn next(view: &View, episode: &Episode, at: &Moment) -> Next {
     }
     let round = view.conferences.of_episode(&episode.episode_id);
     if let Some(round) = round.filter(|round| branch!("episode.conference_under_way", round.report.is_none())) {
-        return Next::Confer { conference_id: round.contract.conference_id.clone() };
+        let conference_id = round.contract.conference_id.clone();
+        return Next::Confer { conference_id, turn: conference::turn(round, at) };
     }
     if round.is_some() {
         let results = results_of(view, episode);
@@ -266,10 +280,7 @@ pub fn next(view: &View, episode: &Episode, at: &Moment) -> Next {
         return asked.unwrap_or_else(|| next_on(view, episode, &results, at));
     }
     let Some(work_id) = episode.work.last() else {
-        return match participant(view, &episode.obligation_id) {
-            Some(participant) => Next::Work { participant, role: Key::from("worker") },
-            None => ending(EpisodeEnd::NoAnswer, "no participant is registered"),
-        };
+        return first(view, episode);
     };
     let result = episode
         .results
@@ -282,6 +293,10 @@ pub fn next(view: &View, episode: &Episode, at: &Moment) -> Next {
         if branch!("episode.packet_withdrawn", withdrawn.is_some()) {
             return ending(EpisodeEnd::Refused, "its packet was withdrawn before it was handed out");
         }
+        if let Some((code, reason)) = view.failed.get(work_id).filter(|_| branch!("episode.answer_failed", true)) {
+            let another = (*code == Code::NoAnswer).then(|| another(view, episode, work_id)).flatten();
+            return another.unwrap_or_else(|| ending(EpisodeEnd::NoAnswer, reason.clone()));
+        }
         return match view.issued_to.get(work_id) {
             Some(participant) => Next::Ask { work_id: work_id.clone(), participant: participant.clone() },
             None => ending(EpisodeEnd::NoAnswer, "the work was issued to nobody"),
@@ -291,6 +306,40 @@ pub fn next(view: &View, episode: &Episode, at: &Moment) -> Next {
     let asked = for_the_user(view, episode, &[result], at)
         .filter(|_| branch!("episode.user_asked_first", bench::leaves_a_choice(&result.body)));
     asked.unwrap_or_else(|| next_on(view, episode, &[result], at))
+}
+
+/// What an episode begins with: the work of one, or the conference of several.
+fn first(view: &View, episode: &Episode) -> Next {
+    let Some(coalition) = coalition::of(view, &episode.obligation_id) else {
+        return match participant(view, &episode.obligation_id) {
+            Some(participant) => Next::Work { participant, role: Key::from("worker") },
+            None => ending(EpisodeEnd::NoAnswer, "no participant is registered"),
+        };
+    };
+    let coalition_id = coalition.coalition_id.clone();
+    let Some(route) = episode.route.as_ref().and_then(|id| view.routes.get(id)) else {
+        return Next::Route { coalition_id };
+    };
+    let assigned = route::assigned(coalition, route);
+    let confers = branch!("episode.coalition_confers", coalition.inquiry.is_some());
+    match assigned.first() {
+        None => ending(EpisodeEnd::NoAnswer, route::unfilled(route)),
+        Some((member, actor)) if !confers => Next::Work { participant: (*actor).clone(), role: member.role.clone() },
+        Some(_) => Next::Convene { coalition_id },
+    }
+}
+
+/// What follows when whom the route names cannot be reached: another route, and on it the work again; `None` where no
+/// coalition says who else there is.
+fn another(view: &View, episode: &Episode, work_id: &WorkId) -> Option<Next> {
+    let coalition = coalition::of(view, &episode.obligation_id)?;
+    let route = episode.route.as_ref().and_then(|id| view.routes.get(id))?;
+    let failed = view.issued_to.get(work_id)?;
+    let named = route.selected_actors.iter().any(|selected| selected.actor_id == *failed);
+    match branch!("episode.routed_anew", named) {
+        true => Some(Next::Route { coalition_id: coalition.coalition_id.clone() }),
+        false => Some(first(view, episode)),
+    }
 }
 
 /// The results of an episode's conference, in order.

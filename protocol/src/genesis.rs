@@ -75,8 +75,7 @@ pub fn found(founding: &Founding, at: &Moment, reads: &dyn Reads) -> Result<Step
     }));
     let (genesis, state) = closer_state::genesis(founding.profile.clone(), items)?;
     let empty = Arc::new(View::default());
-    let mut deciding =
-        Deciding { view: &empty, at, batch: Batch::new(&empty, reads, &at.now, Lane::Reserved), effects: Vec::new() };
+    let mut deciding = Deciding::new(&empty, at, Batch::new(&empty, reads, &at.now, Lane::Reserved));
     let claims = vec![(streams::state_claim(0), genesis.after.digest)];
     deciding.batch.push("genesis", Entry::Genesis(Arc::new(genesis)), vec![streams::state()], claims)?;
     for receipt in standing_disclosures(founding, &state, at) {

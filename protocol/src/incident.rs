@@ -202,6 +202,17 @@ impl Case {
         self.opened.recipient_refs.iter().filter(|recipient| !self.answers().any(|(_, who, _)| who == *recipient))
     }
 
+    /// The notices whose recipients have not answered, while their answers are awaited.
+    pub fn unanswered(&self) -> impl Iterator<Item = &ScopedNotice> {
+        let awaited = matches!(self.state, IncidentState::Notified | IncidentState::Reconciling);
+        let notices = self.steps.iter().filter_map(|(_, step)| match step {
+            Step::Notified { notices, .. } => Some(notices),
+            Step::Contained { .. } | Step::Answered { .. } | Step::Reconciled { .. } => None,
+        });
+        let silent = |notice: &&ScopedNotice| self.silent().any(|recipient| *recipient == notice.receipt.recipient);
+        notices.flatten().filter(silent).filter(move |_| awaited)
+    }
+
     fn all_acknowledged(&self) -> bool {
         let acknowledged =
             |who: &ActorId| self.answers().any(|(_, other, answer)| other == who && answer == Answer::Acknowledged);
@@ -236,6 +247,21 @@ fn is_notice(receipt: &DisclosureReceipt) -> bool {
 /// What the receiver of a notice may do with it.
 fn notice_use() -> Key {
     Key::from("withdraw what it names")
+}
+
+/// Every notice that is to be delivered: of which incident, and to whom. Once it is answered there is nothing to deliver.
+#[must_use]
+pub fn undelivered(view: &View) -> Vec<(IncidentId, ScopedNotice)> {
+    let cases = view.incidents.values();
+    cases.flat_map(|case| case.unanswered().map(|notice| (case.opened.incident_id.clone(), notice.clone()))).collect()
+}
+
+/// A recipient's answer to its notice, as a step of the case.
+#[must_use]
+pub fn answered(incident_id: &IncidentId, recipient: &ActorId, answer: Answer, reason: Text) -> IncidentStep {
+    let id = crate::derived_id(&format!("answered.{recipient}"), incident_id.as_str());
+    let content = Step::Answered { recipient: recipient.clone(), answer, reason };
+    IncidentStep { step_id: ArtifactId::new(id), incident_id: incident_id.clone(), content }
 }
 
 impl Step {

@@ -7,10 +7,10 @@ use closer_contracts::Payload;
 use closer_contracts::audit::DisclosureReceipt;
 use closer_contracts::auth::Authenticated;
 use closer_contracts::id::{
-    AdjudicationId, AttemptId, DeltaId, EpisodeId, ObligationId, PayloadId, ReadbackMethodId, Text,
+    AdjudicationId, AttemptId, DeltaId, EpisodeId, ObligationId, PayloadId, ReadbackMethodId, Text, WorkId,
 };
 use closer_contracts::record::FencedAppend;
-use closer_contracts::refs::{ActorRef, ArtifactRef, Target};
+use closer_contracts::refs::{ActorRef, Amounts, ArtifactRef, Target};
 use closer_contracts::refusal::Denial;
 use closer_contracts::time::Timestamp;
 use closer_monitor::{Admission, ClockStanding};
@@ -38,8 +38,16 @@ pub struct Submission<T> {
     pub auth: Authenticated,
 }
 
+/// What a participant answers a unit of work with.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Answer {
+    /// A RESULT.
+    Result(Submission<Payload>),
+    /// Its move in a conference.
+    Move(Submission<ArtifactBody>),
+}
+
 /// What the sequence decides, one after another.
-#[expect(clippy::large_enum_variant, reason = "made once, moved a few times and taken apart; boxes would cost more")]
 #[derive(Debug, Clone, PartialEq)]
 pub enum Input {
     /// A payload of the twelve types.
@@ -50,6 +58,22 @@ pub enum Input {
         work: Submission<Payload>,
         /// What it releases, and to which participant.
         disclosure: DisclosureReceipt,
+    },
+    /// A participant answered a unit of work, and what that used.
+    Answer {
+        /// The answer.
+        answer: Answer,
+        /// What it used, as far as anybody measured it.
+        used: Amounts,
+    },
+    /// A participant gave no answer that counts to a unit of work (C6).
+    Unanswered {
+        /// The work.
+        work_id: WorkId,
+        /// What was wrong.
+        denial: Denial,
+        /// What it used all the same, as far as anybody measured it.
+        used: Amounts,
     },
     /// Somebody asks for a part of the record (§4.3).
     Disclose(Submission<Request>),

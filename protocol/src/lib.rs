@@ -27,6 +27,8 @@ pub mod disclose;
 pub mod incident;
 pub mod work;
 
+pub mod catalogue;
+pub mod coalition;
 pub mod conference;
 
 pub mod action;
@@ -42,6 +44,7 @@ pub mod bench;
 pub mod briefcase;
 pub mod cancel;
 pub mod review;
+pub mod route;
 pub mod tick;
 pub mod timers;
 pub mod urgent;

@@ -2,10 +2,14 @@
 //!
 //! Futures are plain `std` futures, so the core names no runtime.
 
+use crate::incident::{Answer as Withdrawn, ScopedNotice};
 use closer_contracts::action::Action;
+use closer_contracts::canonical;
+use closer_contracts::conference::MoveAnswer;
 use closer_contracts::id::{ActionId, AttemptId, Text};
 use closer_contracts::item::{OperationEntry, ReadbackMethod};
-use closer_contracts::refs::{Plain, Target, TypedValue};
+use closer_contracts::refs::{Amounts, Plain, Target, TypedValue};
+use closer_contracts::refusal::RefusalCode;
 use closer_contracts::time::Timestamp;
 use closer_contracts::work::{TargetVersion, Work};
 use closer_monitor::{ClockStanding, Permit};
@@ -26,6 +30,9 @@ pub trait Clock: Send + Sync {
 pub trait Ids: Send + Sync {
     /// An id that was never given before, beginning with `prefix` and a hyphen.
     fn fresh(&self, prefix: &str) -> String;
+
+    /// At least 128 random bits in hexadecimal, which nobody can guess (DEC-40).
+    fn nonce(&self) -> String;
 }
 
 /// One admitted effect: the exact action and the registry entry it was admitted under.
@@ -116,15 +123,66 @@ pub trait Observer: Send + Sync {
     fn observe<'a>(&'a self, order: &'a ReadbackOrder) -> Pending<'a, Observed>;
 }
 
-/// Why a participant gave no answer that could be read.
+/// What a participant said, and what that took as far as anybody measured it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Said {
+    /// The canonical bytes of what it said.
+    pub bytes: Vec<u8>,
+    /// What it used; a figure that nobody measured stays unknown.
+    pub used: Amounts,
+}
+
+impl From<Vec<u8>> for Said {
+    fn from(bytes: Vec<u8>) -> Self {
+        Self { bytes, used: Amounts::default() }
+    }
+}
+
+/// Why a participant gave no answer that counts. It is a counted failure: nothing repairs it, nobody asks again (C6).
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct NoAnswer {
+    /// What was wrong: `no_answer` where there was none, else what its answer is refused as.
+    pub code: RefusalCode,
     /// Why.
     pub reason: Text,
+    /// What it used all the same; a figure that nobody measured stays unknown.
+    pub used: Amounts,
+}
+
+impl NoAnswer {
+    /// A failure that used nothing that anybody measured.
+    #[must_use]
+    pub fn new(code: RefusalCode, reason: impl Into<Text>) -> Self {
+        Self { code, reason: reason.into(), used: Amounts::default() }
+    }
 }
 
 /// Does bounded work. It is handed its packet and nothing else, and its answer is untrusted bytes.
 pub trait Participant: Send + Sync {
     /// Answers one unit of work with the canonical bytes of a RESULT body.
-    fn work<'a>(&'a self, work: &'a Work) -> Pending<'a, Result<Vec<u8>, NoAnswer>>;
+    fn work<'a>(&'a self, work: &'a Work) -> Pending<'a, Result<Said, NoAnswer>>;
+
+    /// Answers one turn of a conference with the canonical bytes of a [`MoveAnswer`]. Who has no way to make moves defers.
+    fn turn<'a>(&'a self, work: &'a Work) -> Pending<'a, Result<Said, NoAnswer>> {
+        Box::pin(async move { deferring(work) })
+    }
+
+    /// Is told that something it was given is withdrawn; says what became of its copies, or says nothing (§4.3).
+    fn withdraw<'a>(&'a self, _: &'a ScopedNotice) -> Pending<'a, Option<(Withdrawn, Text)>> {
+        Box::pin(std::future::ready(None))
+    }
+}
+
+/// Nothing to say for now, on the first subject of the work.
+///
+/// # Errors
+/// [`NoAnswer`] when the packet does not hold its subject.
+pub fn deferring(work: &Work) -> Result<Said, NoAnswer> {
+    let subject = work.question.subject_refs.first();
+    let held =
+        work.context_items.iter().find(|item| subject.is_some_and(|id| id.as_str() == item.reference.id.as_str()));
+    let missing = || NoAnswer::new(RefusalCode::CoverageMissing, "the packet does not hold its subject");
+    let answer = MoveAnswer::deferring(work.work_id.clone(), held.ok_or_else(missing)?.reference.digest);
+    let bytes = canonical::to_bytes(&answer).map_err(|fault| NoAnswer::new(fault.code, fault.reason.into_owned()))?;
+    Ok(bytes.into())
 }

@@ -216,6 +216,10 @@ fn operations(view: &View) -> impl Iterator<Item = &OperationEntry> {
         | Item::Rule(_)
         | Item::Policy(_)
         | Item::Appointment(_)
+        | Item::Coalition(_)
+        | Item::Capability(_)
+        | Item::Workflow(_)
+        | Item::Skill(_)
         | Item::Profile(_) => None,
     })
 }

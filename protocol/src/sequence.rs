@@ -13,7 +13,7 @@
 
 use crate::batch::Batch;
 use crate::entry::{ArtifactBody, Entry};
-use crate::input::{Effect, Input, Moment, Reply, Step};
+use crate::input::{Answer, Effect, Input, Moment, Reply, Step, Submission};
 use crate::intake::{self, Refused};
 use crate::view::{Divergence, View};
 use crate::{
@@ -25,6 +25,7 @@ use closer_contracts::branch;
 use closer_contracts::envelope::Body;
 use closer_contracts::id::Id;
 use closer_contracts::record::{ClaimKey, CustodyClass, Lane, Reads};
+use closer_contracts::refs::Amounts;
 use closer_contracts::refusal::{CheckKind, Denial, RefusalCode};
 use closer_contracts::{Fault, Payload};
 use std::collections::VecDeque;
@@ -45,6 +46,8 @@ pub fn lane(input: &Input, view: &View) -> Lane {
         Input::Payload(_)
         | Input::Artifact(_)
         | Input::Disclose(_)
+        | Input::Answer { .. }
+        | Input::Unanswered { .. }
         | Input::Issue { .. }
         | Input::Unreadable { .. }
         | Input::Unseen { .. }
@@ -73,9 +76,15 @@ pub(crate) struct Deciding<'a> {
     pub(crate) at: &'a Moment,
     pub(crate) batch: Batch<'a>,
     pub(crate) effects: Vec<Effect>,
+    /// What whoever answered measured of its own use.
+    pub(crate) used: Amounts,
 }
 
-impl Deciding<'_> {
+impl<'a> Deciding<'a> {
+    pub(crate) fn new(view: &'a Arc<View>, at: &'a Moment, batch: Batch<'a>) -> Self {
+        Self { view, at, batch, effects: Vec::new(), used: Amounts::default() }
+    }
+
     /// Refuses the subject: every denial is recorded.
     pub(crate) fn refuse(
         &mut self,
@@ -191,12 +200,20 @@ fn decide(
     unreadable: u64,
 ) -> Result<(Step, Arc<View>), Fault> {
     let batch = Batch::new(view, reads, &at.now, lane(input, view));
-    let mut deciding = Deciding { view, at, batch, effects: Vec::new() };
+    let mut deciding = Deciding::new(view, at, batch);
     let reply = match input {
-        Input::Payload(submission) => match intake::payload(view, submission, at, reads) {
-            Ok(()) => decide_payload(&mut deciding, &submission.content, submission.auth.record())?,
-            Err(denials) => refuse_payload(&mut deciding, submission, denials)?,
-        },
+        Input::Payload(submission) => submitted(&mut deciding, submission, reads)?,
+        Input::Answer { answer, used } => {
+            deciding.used = used.clone();
+            match answer {
+                Answer::Result(submission) => submitted(&mut deciding, submission, reads)?,
+                Answer::Move(submission) => artifact::decide(&mut deciding, submission, reads)?,
+            }
+        }
+        Input::Unanswered { work_id, denial, used } => {
+            deciding.used = used.clone();
+            work::unanswered(&mut deciding, work_id, denial)?
+        }
         Input::Issue { work, disclosure } => issue(&mut deciding, work, disclosure, reads)?,
         Input::Disclose(submission) => disclose::answer(&mut deciding, submission)?,
         Input::Artifact(submission) => artifact::decide(&mut deciding, submission, reads)?,
@@ -225,10 +242,18 @@ fn decide(
     Ok((Step { append: decided.append, entries: decided.entries, effects, reply }, folded))
 }
 
+/// Takes in a payload, or refuses it with everything that speaks against it.
+fn submitted(deciding: &mut Deciding<'_>, submission: &Submission<Payload>, reads: &dyn Reads) -> Result<Reply, Fault> {
+    match intake::payload(deciding.view, submission, deciding.at, reads) {
+        Ok(()) => decide_payload(deciding, &submission.content, submission.auth.record()),
+        Err(denials) => refuse_payload(deciding, submission, denials),
+    }
+}
+
 /// Issues a unit of work with the receipt of its packet. Where it is refused nothing has gone out, so no receipt is left.
 fn issue<'a>(
     deciding: &mut Deciding<'a>,
-    submission: &crate::input::Submission<Payload>,
+    submission: &Submission<Payload>,
     receipt: &DisclosureReceipt,
     reads: &'a dyn Reads,
 ) -> Result<Reply, Fault> {
@@ -241,11 +266,11 @@ fn issue<'a>(
     let with_receipt = deciding.so_far()?;
     let admitted = intake::payload(&with_receipt, submission, deciding.at, reads);
     let denials = match &admitted {
-        Ok(()) => work::objections(deciding.view, &deciding.batch, payload, work, receipt)?,
+        Ok(()) => work::objections(deciding.view, &deciding.batch, payload, work, receipt, deciding.at)?,
         Err(denials) => denials.clone(),
     };
     if denials.is_empty() || deciding.batch.taken().is_some() {
-        return work::issue(deciding, work, payload, &receipt.recipient, submission.auth.record());
+        return work::issue(deciding, work, payload, submission.auth.record(), &receipt.recipient);
     }
     deciding.batch = Batch::new(deciding.view, reads, &deciding.at.now, Lane::Ordinary);
     match admitted {
@@ -262,11 +287,16 @@ fn refuse_taken<'a>(
     key: &ClaimKey,
 ) -> Result<Reply, Fault> {
     let (subject, digest) = match input {
-        Input::Payload(submission) | Input::Issue { work: submission, .. } => {
+        Input::Payload(submission)
+        | Input::Issue { work: submission, .. }
+        | Input::Answer { answer: Answer::Result(submission), .. } => {
             (Id::from(submission.content.id()), Some(submission.content.content_digest()))
         }
         Input::Disclose(submission) => (Id::new(submission.content.request_id.as_str()), None),
-        Input::Artifact(submission) => (Id::new(submission.content.id().as_str()), None),
+        Input::Artifact(submission) | Input::Answer { answer: Answer::Move(submission), .. } => {
+            (Id::new(submission.content.id().as_str()), None)
+        }
+        Input::Unanswered { work_id, .. } => (Id::from(work_id), None),
         Input::Open { episode_id, .. } | Input::End { episode_id, .. } => (Id::from(episode_id), None),
         Input::Dispatch { payload_id, .. } => (Id::from(payload_id), None),
         Input::Performed { attempt_id, .. } => (Id::from(attempt_id), None),
@@ -283,7 +313,7 @@ fn refuse_taken<'a>(
 
 fn refuse_payload(
     deciding: &mut Deciding<'_>,
-    submission: &crate::input::Submission<Payload>,
+    submission: &Submission<Payload>,
     denials: Vec<Denial>,
 ) -> Result<Reply, Fault> {
     let payload = &submission.content;
@@ -315,7 +345,8 @@ fn decide_payload(
         Body::Delta(body) => delta::intake(deciding, body, payload, auth),
         Body::Briefcase(body) => bench::intake(deciding, body, payload, auth),
         Body::Handoff(body) => crate::handoff::offer(deciding, body, payload, auth),
-        Body::Obligation(_) | Body::Route(_) | Body::Reentry(_) => {
+        Body::Route(body) => crate::route::intake(deciding, body, payload, auth),
+        Body::Obligation(_) | Body::Reentry(_) => {
             let reference = record_payload(deciding, payload, auth, Vec::new(), Vec::new())?;
             Ok(Reply::Recorded(vec![reference]))
         }

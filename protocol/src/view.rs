@@ -30,6 +30,7 @@ use closer_contracts::id::{
 use closer_contracts::record::StreamId;
 use closer_contracts::refs::ArtifactRef;
 use closer_contracts::refusal::{Refusal, RefusalCode};
+use closer_contracts::route::Route;
 use closer_contracts::time::Timestamp;
 use closer_contracts::work::{Work, WorkResult};
 use closer_monitor::{Ownership, OwnershipStanding};
@@ -169,6 +170,8 @@ pub struct View {
     pub under_way: OrdMap<ObligationId, EpisodeId>,
     /// When each episode under way stops at the latest, the earliest first.
     pub bounds: OrdSet<(Timestamp, EpisodeId)>,
+    /// Routes by payload id.
+    pub routes: OrdMap<PayloadId, Arc<Route>>,
     /// Work by id.
     pub works: OrdMap<WorkId, OnRecord<Work>>,
     /// Whom work was issued to.
@@ -189,6 +192,10 @@ pub struct View {
     pub calls_under: OrdMap<GrantId, u64>,
     /// The result that answered each work.
     pub answered: OrdMap<WorkId, PayloadId>,
+    /// The work whose answer failed: as what, and why.
+    pub failed: OrdMap<WorkId, (RefusalCode, Text)>,
+    /// How many answers of each participant failed (C6).
+    pub failures: OrdMap<ActorId, u64>,
     /// The observation streams that concern each obligation.
     pub streams_of: OrdMap<ObligationId, OrdSet<ObservationStreamId>>,
     /// What each pre-action adjudication read.
@@ -326,7 +333,8 @@ impl View {
             }
             Body::Work(body) => {
                 let disclosure = Key::new(payload.envelope().disclosure.id.as_str());
-                self.conferences.fold_work(body, self.released.get(&disclosure).map(|receipt| &receipt.recipient));
+                let recipient = self.released.get(&disclosure).map(|receipt| &receipt.recipient);
+                self.conferences.fold_work(body, recipient, admitted_at);
                 if let Some(receipt) = self.released.get(&disclosure) {
                     self.issued_to.insert(body.work_id.clone(), receipt.recipient.clone());
                 }
@@ -375,7 +383,10 @@ impl View {
             }
             Body::Briefcase(body) => self.fold_packet(payload, body, admitted_at),
             Body::Handoff(body) => self.handoffs.fold_offer(Self::on_record(payload, body, admitted_at)),
-            Body::Obligation(_) | Body::Route(_) | Body::Reentry(_) => {}
+            Body::Route(body) => {
+                self.routes.insert(id, body.clone());
+            }
+            Body::Obligation(_) | Body::Reentry(_) => {}
         }
         self.fold_stage(payload);
     }
@@ -596,6 +607,7 @@ impl View {
 
     fn fold_refusal(&mut self, refusal: &Refusal) {
         self.refusals = self.refusals.saturating_add(1);
+        self.fold_failure(refusal);
         let id = refusal.subject.as_str();
         let tracked = self.actions.contains_key(&PayloadId::new(id)) || self.deltas.contains_key(&DeltaId::new(id));
         if tracked {
@@ -610,6 +622,20 @@ impl View {
             self.refused.insert(key.clone(), (foremost, times));
             self.refused_at.insert(key, refusal.refused_at.clone());
         }
+    }
+
+    /// Counts a failed answer for whom the work was issued to.
+    fn fold_failure(&mut self, refusal: &Refusal) {
+        let work_id = crate::work::failed_work(&refusal.subject);
+        let Some((work_id, actor)) = work_id.and_then(|id| Some((id.clone(), self.issued_to.get(&id)?.clone()))) else {
+            return;
+        };
+        if self.failed.contains_key(&work_id) {
+            return;
+        }
+        *self.failures.entry(actor).or_default() += 1;
+        self.conferences.fold_failure(&work_id);
+        self.failed.insert(work_id, (refusal.code, refusal.reason.clone()));
     }
 
     fn fold_notice(&mut self, notice: &Notice) {

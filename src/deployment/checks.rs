@@ -48,6 +48,8 @@ const CATEGORIES: &[&str] = &[
     "confession",
     "incident",
     "input",
+    "position",
+    "skill",
 ];
 
 /// The table: where, and what must hold there.
@@ -132,6 +134,15 @@ pub(super) const CHECKS: &[(&str, Must)] = &[
     ("declaration.*.existing_grants.*", Named(&[K::Grant])),
     ("declaration.*.effective_period", Period("from", "to")),
     ("declaration.*.effective_period.to", Later),
+
+    ("capability.*.endpoints.*.identity", Named(&[K::Identity])),
+    ("capability.*.endpoints.*.expires_at", Later),
+    ("skill.*.workflows.*", Named(&[K::Item])),
+    ("skill.*.methods.*", Named(&[K::Item])),
+    ("coalition.*.obligations.*", Named(&[K::Obligation])),
+    ("coalition.*.members.*.actor", Named(&[K::Participant])),
+    ("coalition.*.members.*.alternatives.*", Named(&[K::Participant])),
+    ("coalition.*.inquiry.seal_within_ms", AtLeastOne),
 
     ("obligation.*.scope", Against(fits::scope)),
     ("obligation.*.resolution_conditions.*.evidence_rule_ref", Against(fits::sufficiency_rule)),

@@ -179,6 +179,10 @@ pub(super) fn own_id(section: &str) -> &str {
         "reentry" => "reentry_id",
         "appointment" => "issuer",
         "dependency" => "dependency_id",
+        "capability" => "capability_id",
+        "workflow" => "workflow_id",
+        "skill" => "skill_id",
+        "coalition" => "coalition_id",
         other => other,
     }
 }
@@ -263,7 +267,14 @@ impl Names {
             Item::Grant(_) => self.put(Kind::Grant, id),
             Item::Claim(claim) => self.put(Kind::Proposition, &claim.proposition.proposition_id),
             Item::Obligation(_) => self.put(Kind::Obligation, id),
-            Item::Goal(_)
+            Item::Coalition(coalition) => {
+                let inquired = coalition.inquiry.iter().flat_map(|inquiry| &inquiry.subjects);
+                inquired.for_each(|subject| self.put(Kind::Proposition, &subject.proposition_id));
+            }
+            Item::Capability(_)
+            | Item::Workflow(_)
+            | Item::Skill(_)
+            | Item::Goal(_)
             | Item::Method(_)
             | Item::Dependency(_)
             | Item::Reentry(_)

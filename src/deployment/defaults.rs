@@ -97,6 +97,10 @@ pub(super) fn complete(section: &str, table: &mut Map<String, Value>, base: &Bas
                 "effective_period": { "from": base.now, "to": null },
             }),
         ),
+        "capability" => capability(table, base),
+        "workflow" => fill(table, json!({ "needs": [], "standing": "current" })),
+        "skill" => fill(table, json!({ "workflows": [], "methods": [], "roles": [], "standing": "current" })),
+        "coalition" => coalition(table, base),
         "obligation" => obligation(table, base),
         "reentry" => complete_reentry(table),
         _ => {}
@@ -136,6 +140,45 @@ fn operation(table: &mut Map<String, Value>, own_id: &Value, base: &Base) {
         },
     });
     fill(table, derived);
+}
+
+fn capability(table: &mut Map<String, Value>, base: &Base) {
+    fill(table, json!({ "version": 1, "contract": {}, "endpoints": [], "standing": "current" }));
+    let contract = table.get("contract").cloned().unwrap_or(Value::Null);
+    let digest = closer_contracts::canonical::digest_of(&contract).map(|digest| json!(digest)).unwrap_or(Value::Null);
+    let version = table.get("version").cloned().unwrap_or(json!(1));
+    let endpoint = json!({
+        "contract_digest": digest, "version": version, "verified_at": base.now, "method": "declared",
+        "expires_at": base.in_a_year,
+    });
+    fill_each(table, "endpoints", &endpoint);
+    fill(table, json!({ "contract_digest": digest }));
+}
+
+fn coalition(table: &mut Map<String, Value>, base: &Base) {
+    fill(table, json!({ "version": 1, "obligations": [], "needs": [], "inquiry": null, "standing": "current" }));
+    if let Some(Value::Array(members)) = table.get_mut("members") {
+        for member in members.iter_mut().filter_map(Value::as_object_mut) {
+            let model = member.get("actor").cloned().unwrap_or(Value::Null);
+            let defaults = json!({
+                "role": "worker", "context": null, "model": model, "tools": [], "capabilities": [], "alternatives": [],
+                "worst_case": {},
+            });
+            fill(member, defaults);
+        }
+    }
+    let Some(Value::Object(inquiry)) = table.get_mut("inquiry") else {
+        return;
+    };
+    let moves: Vec<&str> = closer_contracts::conference::MoveKind::ALL.iter().map(|kind| kind.as_str()).collect();
+    let defaults = json!({
+        "subjects": [], "stop": { "rounds_max": 3, "calls_max": 32, "time_ms_max": 300_000 }, "seal_within_ms": 60_000,
+        "allowed_moves": moves, "decision_rule_ref": "rule.decision", "independence_required": false,
+        "late_counts": false,
+    });
+    fill(inquiry, defaults);
+    versioned(inquiry, "decision_rule_ref");
+    fill_each(inquiry, "subjects", &json!({ "scope": base.scope }));
 }
 
 fn obligation(table: &mut Map<String, Value>, base: &Base) {

@@ -74,3 +74,86 @@ fn paths_in_contracts_are_absolute_and_streams_have_their_names() {
     let stream = leaf.after_cursor.keys().next().unwrap();
     assert!(stream.as_str().starts_with("certificate.parse.") && !stream.as_str().contains(' '), "{stream}");
 }
+
+const COALITION: &str = r#"
+[[identity]]
+actor_id = "agent.second"
+kind = "producer"
+roles = ["participant"]
+
+[[capability]]
+capability_id = "capability.reading"
+text = "Reads certificates."
+contract = { reads = "x509" }
+endpoints = [{ identity = "agent.second" }]
+
+[[workflow]]
+workflow_id = "workflow.check"
+text = "Check what is there."
+needs = ["capability.reading"]
+
+[[skill]]
+skill_id = "skill.look"
+text = "Look twice."
+workflows = ["workflow.check"]
+
+[[coalition]]
+coalition_id = "coalition.two"
+needs = ["capability.reading"]
+members = [
+    { actor = "agent.renewal", role = "worker" },
+    { actor = "agent.second", role = "checker", capabilities = ["capability.reading"], worst_case = { tokens = 4000 } },
+]
+
+[coalition.inquiry]
+seal_within_ms = 5000
+
+[[participant]]
+identity = "agent.second"
+kind = "model"
+endpoint = "http://127.0.0.1:9/v1/"
+model = "small"
+key_file = "./keys/small"
+roles.checker = { lists = ["objections"] }
+"#;
+
+fn with_coalition(change: impl Fn(String) -> String) -> Result<Deployment, Misfit> {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("examples/certificate-renewal");
+    let folder = tempfile::tempdir().unwrap();
+    let file = std::fs::read_to_string(root.join(FILE)).unwrap();
+    std::fs::write(folder.path().join(FILE), change(format!("{file}\n{COALITION}"))).unwrap();
+    Deployment::load(folder.path(), &now())
+}
+
+#[test]
+fn a_coalition_is_written_short_and_founded_whole() {
+    let deployment = with_coalition(|file| file).unwrap_or_else(|misfit| panic!("{misfit}"));
+    deployment.fits_founding().unwrap_or_else(|misfit| panic!("{misfit}"));
+    let Item::Coalition(coalition) = founded(&deployment, ItemKind::Coalition, "coalition.two") else { panic!() };
+    let Item::Capability(capability) = founded(&deployment, ItemKind::Capability, "capability.reading") else {
+        panic!()
+    };
+    let cited = &coalition.members[1].capabilities[0];
+    assert_eq!((cited.version, cited.digest), (capability.version, capability.contract_digest));
+    assert_eq!(capability.endpoints[0].contract_digest, capability.contract_digest);
+    assert_eq!(coalition.members[0].model.as_str(), "agent.renewal", "who is no model stands for itself");
+    let inquiry = coalition.inquiry.as_ref().unwrap();
+    assert_eq!((inquiry.seal_within_ms, inquiry.decision_rule_ref.id.as_str()), (5000, "rule.decision"));
+    let Some(ParticipantConfig::Model(model)) = deployment.participants.get(&"agent.second".into()) else { panic!() };
+    assert_eq!(model.key_file.as_deref(), Some(deployment.directory.join("keys/small").as_path()));
+}
+
+#[test]
+fn what_a_coalition_names_is_declared() {
+    for (right, wrong) in [
+        ("capabilities = [\"capability.reading\"]", "capabilities = [\"capability.unheard-of\"]"),
+        ("{ actor = \"agent.second\", role", "{ actor = \"agent.third\", role"),
+        ("workflows = [\"workflow.check\"]", "workflows = [\"workflow.unheard-of\"]"),
+        ("endpoint = \"http://127.0.0.1:9/v1/\"", "endpoint = \"127.0.0.1:9\""),
+        ("[coalition.inquiry]\nseal_within_ms = 5000", ""),
+    ] {
+        let changed = with_coalition(|file| file.replace(right, wrong));
+        let changed = changed.and_then(|deployment| deployment.fits_founding());
+        assert!(changed.is_err(), "{wrong}");
+    }
+}

@@ -19,7 +19,7 @@ use std::collections::BTreeMap;
 use std::path::Path;
 
 /// The sections whose tables are items as they stand.
-const ITEMS: [&str; 13] = [
+const ITEMS: [&str; 17] = [
     "identity",
     "source",
     "readback_method",
@@ -33,6 +33,10 @@ const ITEMS: [&str; 13] = [
     "claim",
     "method",
     "dependency",
+    "capability",
+    "workflow",
+    "skill",
+    "coalition",
 ];
 
 /// How long a year is for things that are to be looked at again within one.
@@ -66,7 +70,8 @@ pub(super) fn found(
     let declarations: Vec<Declaration> = reading.section(&mut file, "declaration")?;
     let mut items = Vec::new();
     for section in ITEMS {
-        items.extend(reading.items(&mut file, section, &declarations)?);
+        let more = reading.items(&mut file, section, &declarations, &items)?;
+        items.extend(more);
     }
     items.extend(reading.standard(&items)?);
     let obligations = reading.obligations(&mut file, &declarations, &items)?;
@@ -164,6 +169,7 @@ impl Reading<'_> {
         file: &mut Map<String, Value>,
         section: &str,
         declarations: &[Declaration],
+        before: &[Item],
     ) -> Result<Vec<Item>, Misfit> {
         let mut items = Vec::new();
         for (field, mut table) in self.tables(file, section)? {
@@ -172,6 +178,9 @@ impl Reading<'_> {
             }
             if section == "goal" {
                 self.cite_declaration(&field, &mut table, declarations)?;
+            }
+            if section == "coalition" {
+                self.cite_capabilities(&field, &mut table, before)?;
             }
             if section == "identity" {
                 self.public_keys(&field, &mut table)?;
@@ -202,6 +211,10 @@ impl Reading<'_> {
             "claim" => of!(Claim),
             "method" => of!(Method),
             "dependency" => of!(Dependency),
+            "capability" => of!(Capability),
+            "workflow" => of!(Workflow),
+            "skill" => of!(Skill),
+            "coalition" => of!(Coalition),
             other => {
                 return Err(self.source.misfit(other, "there is no such section; docs/deployment.md lists them"));
             }
@@ -243,6 +256,27 @@ impl Reading<'_> {
         };
         let digest = digest_of(declaration).map_err(|fault| misfit(self.source, field, &fault))?;
         table.insert("declaration".to_owned(), json!({ "id": declaration.declaration_id, "digest": digest }));
+        Ok(())
+    }
+
+    /// Puts version and digest of each capability that a member works under where only its id stands.
+    fn cite_capabilities(&self, field: &str, table: &mut Map<String, Value>, items: &[Item]) -> Result<(), Misfit> {
+        let Some(Value::Array(members)) = table.get_mut("members") else {
+            return Ok(());
+        };
+        for (index, member) in members.iter_mut().enumerate() {
+            let Some(Value::Array(cited)) = member.get_mut("capabilities") else { continue };
+            for named in cited.iter_mut().filter(|named| named.is_string()) {
+                let known = items.iter().filter_map(Item::as_capability);
+                let found = known.into_iter().find(|known| named.as_str() == Some(known.capability_id.as_str()));
+                let Some(found) = found else {
+                    let place = format!("{field}.members.{index}.capabilities");
+                    return Err(self.source.misfit(place, format!("there is no `[[capability]]` {named}")));
+                };
+                *named =
+                    json!({ "id": found.capability_id, "version": found.version, "digest": found.contract_digest });
+            }
+        }
         Ok(())
     }
 

@@ -223,7 +223,9 @@ fn concerns(view: &View, obligation: &Obligation, restriction: &Restriction) -> 
 fn next_in_words(next: &Next) -> String {
     match next {
         Next::Work { participant, .. } => format!("draft work for {participant}"),
-        Next::Confer { conference_id } => format!("go on with the conference {conference_id}"),
+        Next::Route { coalition_id } => format!("route the work of {coalition_id}"),
+        Next::Convene { coalition_id } => format!("open the conference of {coalition_id}"),
+        Next::Confer { conference_id, .. } => format!("go on with the conference {conference_id}"),
         Next::Ask { participant, .. } => format!("wait for the answer of {participant}"),
         Next::Act { proposal, grant, .. } => format!("plan {} under {grant}", proposal.operation),
         Next::Again { attempt, .. } => format!("plan attempt {attempt}"),

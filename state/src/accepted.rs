@@ -62,6 +62,6 @@ macro_rules! standings {
 
 standings! {
     Goal, Constraint, Claim, Method, Restriction, Operation, ReadbackMethod, Identity, Source, Rule, Policy, Appointment,
-    Profile;
+    Coalition, Capability, Workflow, Skill, Profile;
     Grant, Obligation, Dependency, Reentry
 }

@@ -165,6 +165,10 @@ fn consequence(state: &State, item: &Item, premise: &Id, reach: Reach) -> Option
         | Item::Rule(_)
         | Item::Policy(_)
         | Item::Appointment(_)
+        | Item::Coalition(_)
+        | Item::Capability(_)
+        | Item::Workflow(_)
+        | Item::Skill(_)
         | Item::Profile(_) => Some(DerivedChange::Reconsider { kind, id, premise }),
     }
 }

@@ -107,6 +107,10 @@ fn admissible(state: &State, item: &Item) -> Result<(), Denied> {
         | ItemKind::Rule
         | ItemKind::Policy
         | ItemKind::Appointment
+        | ItemKind::Coalition
+        | ItemKind::Capability
+        | ItemKind::Workflow
+        | ItemKind::Skill
         | ItemKind::Profile => true,
     };
     crate::denied::demand(founded, || {

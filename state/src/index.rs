@@ -128,6 +128,10 @@ impl Indexes {
             | Item::Rule(_)
             | Item::Policy(_)
             | Item::Appointment(_)
+            | Item::Coalition(_)
+            | Item::Capability(_)
+            | Item::Workflow(_)
+            | Item::Skill(_)
             | Item::Profile(_) => {}
         }
     }

@@ -117,7 +117,17 @@ fn item_reads(item: &Item, sets: &mut Sets) {
             sets.reads([&appointment.escalation_policy_ref]);
         }
         Item::Identity(identity) => sets.reads([&identity.appointed_by]),
+        Item::Coalition(coalition) => {
+            sets.reads(coalition.members.iter().map(|member| &member.actor));
+            sets.reads(&coalition.obligations);
+        }
+        Item::Capability(capability) => sets.reads(capability.endpoints.iter().map(|endpoint| &endpoint.identity)),
+        Item::Skill(skill) => {
+            sets.reads(&skill.workflows);
+            sets.reads(&skill.methods);
+        }
         Item::Goal(_)
+        | Item::Workflow(_)
         | Item::Obligation(_)
         | Item::Dependency(_)
         | Item::Reentry(_)

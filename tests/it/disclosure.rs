@@ -51,6 +51,20 @@ fn an_export_is_a_projection_under_a_receipt_and_no_store() {
 }
 
 #[test]
+fn the_record_as_it_stands_is_shown_to_its_user_alone() {
+    let place = place();
+    place.run(&[]).expect(0);
+    for verb in
+        [&["obligation", "list"][..], &["obligation", "why", "obligation.count"], &["bench", "list"], &["keys", "list"]]
+    {
+        place.call(verb).expect(0);
+        let other = place.call(&[&["--json", "--as", "auditor"][..], verb].concat()).expect(3).json();
+        assert_eq!(other["code"], "disclosure_denied", "{verb:?}");
+    }
+    place.call(&["--as", "auditor", "export", "--for", "auditor", "--purpose", "audit"]).expect(0);
+}
+
+#[test]
 fn an_incident_is_taken_through_its_steps_in_their_order() {
     let place = place();
     place.run(&[]).expect(0);

@@ -12,11 +12,15 @@ mod deployment;
 #[cfg(test)]
 mod disclosure;
 #[cfg(test)]
+mod documents;
+#[cfg(test)]
 mod edges;
 #[cfg(test)]
 mod examples;
 #[cfg(test)]
 mod looks;
+#[cfg(test)]
+mod model;
 #[cfg(test)]
 mod profile;
 #[cfg(test)]

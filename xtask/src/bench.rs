@@ -25,6 +25,8 @@ enum Subject {
     Store,
     /// Governed effects and whole actions, from event to receipt
     Action,
+    /// What it costs to invalidate a premise that many claims rest on
+    Truth,
 }
 
 /// Builds and runs the benchmark.
@@ -38,6 +40,7 @@ pub(crate) fn run(root: &Path, args: &Args) -> Result<()> {
     let subject = match args.subject {
         Subject::Store => "store",
         Subject::Action => "action",
+        Subject::Truth => "truth",
     };
     must(cargo(root).args(["run", "--release", "--package", PACKAGE, "--", subject]).args(&args.rest))
 }

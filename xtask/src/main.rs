@@ -14,6 +14,7 @@ mod bench;
 mod cargo;
 mod crash;
 mod fix;
+mod model;
 mod scenario;
 mod sim;
 mod source;

@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 use anyhow::{Context, Result, bail};
 
 use crate::cargo::{cargo, must, report};
-use crate::{arch, tidy, tools, trace};
+use crate::{arch, model, tidy, tools, trace};
 
 /// How many rows are proved on each run, picked by the current commit.
 const PROVED_ROWS: usize = 40;
@@ -21,6 +21,9 @@ pub(crate) struct Args {
     /// All but these steps, separated by commas
     #[arg(long, value_enum, value_delimiter = ',', conflicts_with = "only")]
     skip: Vec<Step>,
+    /// Conferences of a small real model too: downloads it once, takes a while
+    #[arg(long)]
+    with_model: bool,
 }
 
 /// The steps, cheapest first.
@@ -36,6 +39,8 @@ enum Step {
     Proof,
     Doctests,
     Tests,
+    #[value(skip)]
+    Model,
 }
 
 const STEPS: [Step; 10] = [
@@ -63,7 +68,8 @@ pub(crate) fn run(root: &Path, args: &Args) -> Result<()> {
     let mut failed = Vec::new();
     let mut closing_line = String::new();
     let begin = Instant::now();
-    for step in STEPS.into_iter().filter(is_chosen) {
+    let opted = args.with_model.then_some(Step::Model);
+    for step in STEPS.into_iter().filter(is_chosen).chain(opted) {
         let name = format!("{step:?}").to_lowercase();
         let begin = Instant::now();
         let outcome = step.run(root, &mut closing_line);
@@ -109,6 +115,7 @@ impl Step {
             Self::Proof => trace::prove_sample(root, PROVED_ROWS),
             Self::Doctests => must(never_writing(cargo(root).args(["test", "--workspace", "--doc", "--locked"]))),
             Self::Tests => tests(root, closing_line),
+            Self::Model => model::run(root),
         }
     }
 }

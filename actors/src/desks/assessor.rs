@@ -48,6 +48,8 @@ impl Desk for Assessor {
             },
             Next::Work { .. }
             | Next::Ask { .. }
+            | Next::Route { .. }
+            | Next::Convene { .. }
             | Next::Confer { .. }
             | Next::Act { .. }
             | Next::Again { .. }

@@ -3,22 +3,26 @@
 mod assessor;
 mod briefcase;
 mod commit;
+mod conference;
 mod disclosure;
 mod distiller;
 mod monitor;
 mod observer;
 mod participants;
 mod planner;
+mod routing;
 
 pub(crate) use assessor::Assessor;
 pub(crate) use briefcase::Briefcase;
 pub(crate) use commit::Commit;
+pub(crate) use conference::Conference;
 pub(crate) use disclosure::Disclosure;
 pub(crate) use distiller::Distiller;
 pub(crate) use monitor::Monitor;
 pub(crate) use observer::Observer;
 pub(crate) use participants::Participants;
 pub(crate) use planner::Planner;
+pub(crate) use routing::Routing;
 
 use crate::service::{Attended, Charge, Draft};
 use closer_contracts::refusal::RefusalCode;

@@ -1,14 +1,17 @@
 //! The participants: each is handed its packet and nothing else, and its answer is untrusted bytes (C5, C6).
 
-use super::{misdirected, missing, payload};
+use super::{misdirected, missing};
 use crate::service::{Attended, Charge, Desk, Draft};
 use crate::space::{Space, until};
 use closer_contracts::Fault;
-use closer_contracts::id::{ActorId, Text, WorkId};
+use closer_contracts::id::{ActorId, WorkId};
+use closer_contracts::refs::Amounts;
+use closer_contracts::refusal::{CheckKind, Denial, RefusalCode};
+use closer_contracts::work::Work;
 use closer_protocol::Input;
-use closer_protocol::entry::EpisodeEnd;
+use closer_protocol::conference;
 use closer_protocol::episode::Next;
-use closer_protocol::port::{NoAnswer, Participant};
+use closer_protocol::port::{NoAnswer, Participant, Said};
 use closer_protocol::work;
 use std::sync::Arc;
 
@@ -25,13 +28,24 @@ impl Desk for Participants {
             return misdirected(charge);
         };
         match self.0.ports.participants.get(participant) {
-            None => Attended::Drafted(Ok(unanswered(charge, "the participant does not run in this process"))),
+            None => {
+                let reason = "the participant does not run in this process";
+                Attended::Drafted(Ok(failed(work_id, NoAnswer::new(RefusalCode::NoAnswer, reason))))
+            }
             Some(port) => {
                 let (space, charge, port) = (Arc::clone(&self.0), charge.clone(), Arc::clone(port));
                 let (work_id, participant) = (work_id.clone(), participant.clone());
                 Attended::Calling(Box::pin(async move { ask(&space, &charge, &*port, &participant, &work_id).await }))
             }
         }
+    }
+
+    fn failed(&self, charge: &Charge, times: u32) -> Option<Draft> {
+        let Next::Ask { work_id, .. } = &charge.stage else {
+            return None;
+        };
+        let reason = format!("the participant failed {times} times");
+        Some(failed(work_id, NoAnswer::new(RefusalCode::NoAnswer, reason)))
     }
 }
 
@@ -45,24 +59,49 @@ async fn ask(
     let work = charge.view.works.get(work_id).ok_or_else(|| missing("the work is not on record"))?;
     let deadline = work.body.deadline.as_ref().unwrap_or(&charge.episode.stops_at);
     let left = until(&space.moment().now, deadline);
-    let answer = tokio::time::timeout(left, port.work(&work.body)).await;
-    let answer = answer.unwrap_or_else(|_| Err(NoAnswer { reason: "the deadline of the work has passed".into() }));
-    let result = answer.map_err(|no_answer| no_answer.reason).and_then(|bytes| {
-        work::read_answer(&bytes).map_err(|fault| Text::from(format!("the answer does not meet its contract: {fault}")))
-    });
-    match result {
-        Ok(result) => {
-            let now = space.moment().now;
-            work::draft_result(&charge.view, &charge.episode, participant, work_id, result, &now).map(payload)
+    let moves = work.body.output_contract_ref == work::move_contract();
+    let asked = if moves { port.turn(&work.body) } else { port.work(&work.body) };
+    let said = tokio::time::timeout(left, asked).await;
+    let late = |_| Err(NoAnswer::new(RefusalCode::NoAnswer, "the deadline of the work has passed"));
+    match said.unwrap_or_else(late) {
+        Err(no_answer) => Ok(failed(work_id, no_answer)),
+        Ok(Said { bytes, used }) => {
+            let read = match moves {
+                true => moved(charge, participant, &work.body, &bytes, &used),
+                false => answered(space, charge, participant, work_id, &bytes, &used),
+            };
+            Ok(read.unwrap_or_else(|fault| {
+                let reason = format!("the answer does not meet its contract: {fault}");
+                failed(work_id, NoAnswer { code: fault.code, reason: reason.into(), used })
+            }))
         }
-        Err(reason) => Ok(unanswered(charge, reason)),
     }
 }
 
-fn unanswered(charge: &Charge, reason: impl Into<Text>) -> Draft {
-    Draft::Input(Box::new(Input::End {
-        episode_id: charge.episode.episode_id.clone(),
-        end: EpisodeEnd::NoAnswer,
-        reason: reason.into(),
-    }))
+fn answered(
+    space: &Space,
+    charge: &Charge,
+    participant: &ActorId,
+    work_id: &WorkId,
+    bytes: &[u8],
+    used: &Amounts,
+) -> Result<Draft, Fault> {
+    let result = work::read_answer(bytes)?;
+    let now = space.moment().now;
+    let payload = work::draft_result(&charge.view, &charge.episode, participant, work_id, result, &now)?;
+    Ok(Draft::Result(Box::new(payload), used.clone()))
+}
+
+fn moved(charge: &Charge, participant: &ActorId, work: &Work, bytes: &[u8], used: &Amounts) -> Result<Draft, Fault> {
+    let answer = conference::read_move(bytes)?;
+    let round = charge.view.conferences.of_coalition(&work.coalition_ref);
+    let round = round.ok_or_else(|| missing("the conference is not on record"))?;
+    let made = conference::draft_move(round, participant, &work.work_id, answer)?;
+    Ok(Draft::Move(Box::new(made), used.clone()))
+}
+
+fn failed(work_id: &WorkId, no_answer: NoAnswer) -> Draft {
+    let NoAnswer { code, reason, used } = no_answer;
+    let denial = Denial::new(code, CheckKind::Schema, reason.as_str());
+    Draft::Input(Box::new(Input::Unanswered { work_id: work_id.clone(), denial, used }))
 }

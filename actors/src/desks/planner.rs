@@ -23,6 +23,8 @@ impl Desk for Planner {
             Next::Again { earlier, attempt } => action::draft_again(view, episode, earlier, *attempt, &now),
             Next::Work { .. }
             | Next::Ask { .. }
+            | Next::Route { .. }
+            | Next::Convene { .. }
             | Next::Confer { .. }
             | Next::Assess { .. }
             | Next::Dispatch { .. }

@@ -4,6 +4,7 @@ use super::Message;
 use crate::desks;
 use crate::dispatcher::Dispatcher;
 use crate::matcher::Matcher;
+use crate::notifier::Notifier;
 use crate::reconciler::{self, Reconciler};
 use crate::router::Router;
 use crate::scheduler::{self, Scheduler};
@@ -25,6 +26,8 @@ pub(crate) struct Root;
 enum Part {
     Dispatcher,
     Disclosure,
+    Routing,
+    Conference,
     Participants,
     Planner,
     Assessor,
@@ -37,13 +40,16 @@ enum Part {
     Scheduler,
     Router,
     Reconciler,
+    Notifier,
     Semantic,
 }
 
 /// In the order in which they start: who is told comes before who tells.
-const PARTS: [Part; 15] = [
+const PARTS: [Part; 18] = [
     Part::Dispatcher,
     Part::Disclosure,
+    Part::Routing,
+    Part::Conference,
     Part::Participants,
     Part::Planner,
     Part::Assessor,
@@ -56,6 +62,7 @@ const PARTS: [Part; 15] = [
     Part::Scheduler,
     Part::Router,
     Part::Reconciler,
+    Part::Notifier,
     Part::Semantic,
 ];
 
@@ -142,6 +149,8 @@ impl Tree {
                 self.space.directory.reconciler.cast(reconciler::Message::Look(self.space.activity.begin()));
             }
             Part::Disclosure
+            | Part::Routing
+            | Part::Conference
             | Part::Participants
             | Part::Planner
             | Part::Assessor
@@ -150,6 +159,7 @@ impl Tree {
             | Part::Briefcase
             | Part::Distiller
             | Part::Commit
+            | Part::Notifier
             | Part::Router => {}
         }
     }
@@ -179,8 +189,11 @@ impl Tree {
             Part::Scheduler => stand!(Scheduler, scheduler),
             Part::Router => stand!(Router, router),
             Part::Reconciler => stand!(Reconciler, reconciler),
+            Part::Notifier => stand!(Notifier, notifier),
             Part::Semantic => Actor::spawn_linked(None, Semantic, space, root).await?.0.get_cell(),
             Part::Disclosure => desk!(desks::Disclosure(shared()), disclosure),
+            Part::Routing => desk!(desks::Routing(shared()), routing),
+            Part::Conference => desk!(desks::Conference(shared()), conference),
             Part::Participants => desk!(desks::Participants(shared()), participants),
             Part::Planner => desk!(desks::Planner(shared()), planner),
             Part::Assessor => desk!(desks::Assessor(shared()), assessor),

@@ -2,11 +2,12 @@
 
 use super::Message;
 use crate::lanes::Answer;
+use crate::notifier;
 use crate::space::{Space, until};
 use closer_contracts::id::{EpisodeId, ObligationId};
 use closer_contracts::time::Timestamp;
 use closer_protocol::timers::{self, Due};
-use closer_protocol::{Input, Moment, View, episode};
+use closer_protocol::{Input, Moment, View, episode, incident};
 use ractor::{Actor, ActorProcessingErr, ActorRef};
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -70,6 +71,9 @@ impl Schedule {
             self.open(&view);
             self.tick(&view, &at);
             self.set_alarm(&view, &at, myself);
+            if !incident::undelivered(&view).is_empty() {
+                self.space.directory.notifier.cast(notifier::Message::Look(self.space.activity.begin()));
+            }
         }
     }
 

@@ -3,10 +3,13 @@
 use super::{Call, Calling, Charge, Message};
 use crate::lanes::ReplyTo;
 use crate::space::Space;
-use closer_contracts::auth::{Credential, Session, Subject};
+use closer_contracts::auth::{Authenticated, Credential, Session, Subject};
+use closer_contracts::conference::ConferenceMove;
 use closer_contracts::id::{ActorId, SessionId, Text};
+use closer_contracts::refs::{ActorRef as Producer, Amounts, ProducerRole};
 use closer_contracts::{Fault, Payload};
-use closer_protocol::entry::EpisodeEnd;
+use closer_protocol::entry::{ArtifactBody, EpisodeEnd};
+use closer_protocol::input::Answer;
 use closer_protocol::port::Pending;
 use closer_protocol::work::Packet;
 use closer_protocol::{Input, Reply, Submission};
@@ -23,6 +26,12 @@ pub(crate) enum Draft {
     Payload(Box<Payload>),
     /// Work, with the receipt of what it releases.
     Work(Box<Packet>),
+    /// An artifact, in the name of its producer.
+    Artifact(Box<ArtifactBody>, Producer),
+    /// A participant's RESULT, and what it used.
+    Result(Box<Payload>, Amounts),
+    /// A participant's move, and what it used.
+    Move(Box<ConferenceMove>, Amounts),
     /// An input of the desk's own.
     Input(Box<Input>),
 }
@@ -41,6 +50,10 @@ pub(crate) trait Desk: Send + Sync + 'static {
     fn name(&self) -> &'static str;
     /// Attends to a stage.
     fn attend(&self, charge: &Charge) -> Attended;
+    /// What a call that failed so often comes to; `None` ends the episode.
+    fn failed(&self, _: &Charge, _: u32) -> Option<Draft> {
+        None
+    }
 }
 
 /// The actor of one desk.
@@ -139,6 +152,9 @@ impl Office {
 
     /// A call that panics whenever it is made has no answer.
     fn given_up(&self, charge: &Charge) -> Draft {
+        if let Some(failed) = self.desk.failed(charge, CALLS_MAX) {
+            return failed;
+        }
         Draft::Input(Box::new(Input::End {
             episode_id: charge.episode.episode_id.clone(),
             end: EpisodeEnd::NoAnswer,
@@ -160,20 +176,48 @@ impl Office {
             Draft::Work(packet) => {
                 Input::Issue { work: self.submission(charge, packet.work)?, disclosure: packet.disclosure }
             }
+            Draft::Artifact(body, producer) => Input::Artifact(self.artifact(charge, *body, producer)?),
+            Draft::Result(payload, used) => {
+                Input::Answer { answer: Answer::Result(self.submission(charge, *payload)?), used }
+            }
+            Draft::Move(made, used) => {
+                let producer = Producer { actor_id: made.actor.clone(), role: ProducerRole::Participant };
+                Input::Answer { answer: Answer::Move(self.artifact(charge, (*made).into(), producer)?), used }
+            }
             Draft::Input(input) => *input,
         })
     }
 
     fn submission(&mut self, charge: &Charge, payload: Payload) -> Result<Submission<Payload>, Fault> {
-        let at = self.space.moment().now;
         let producer = payload.envelope().producer.clone();
+        let auth = self.authenticate(charge, &Subject::payload(&payload), &producer)?;
+        Ok(Submission { content: Arc::new(payload), producer, auth })
+    }
+
+    fn artifact(
+        &mut self,
+        charge: &Charge,
+        body: ArtifactBody,
+        producer: Producer,
+    ) -> Result<Submission<ArtifactBody>, Fault> {
+        let auth = self.authenticate(charge, &body.subject(&producer)?, &producer)?;
+        Ok(Submission { content: Arc::new(body), producer, auth })
+    }
+
+    /// Authenticates something as its producer's, by a session that the service holds for it.
+    fn authenticate(
+        &mut self,
+        charge: &Charge,
+        subject: &Subject,
+        producer: &Producer,
+    ) -> Result<Authenticated, Fault> {
+        let at = self.space.moment().now;
         if !self.sessions.contains_key(&producer.actor_id) {
             let id = SessionId::new(self.space.ports.ids.fresh("session"));
             let session = self.space.identities.open(&charge.view, &producer.actor_id, id, &at)?;
             self.sessions.insert(producer.actor_id.clone(), session);
         }
         let credential = self.sessions.get(&producer.actor_id).map_or(Credential::None, Credential::Session);
-        let auth = self.space.identities.authenticate(&charge.view, &Subject::payload(&payload), credential, &at)?;
-        Ok(Submission { content: Arc::new(payload), producer, auth })
+        self.space.identities.authenticate(&charge.view, subject, credential, &at)
     }
 }

@@ -8,12 +8,18 @@ mod bounds;
 #[cfg(test)]
 mod concurrency;
 #[cfg(test)]
+mod conferences;
+#[cfg(test)]
 mod deaths;
 #[cfg(test)]
 mod effects;
 #[cfg(test)]
 mod judgment;
 #[cfg(test)]
+mod kernel;
+#[cfg(test)]
 mod loops;
+#[cfg(test)]
+mod notices;
 #[cfg(test)]
 mod restarts;

@@ -10,10 +10,12 @@ use super::{answer, no_answer};
 use closer_contracts::canonical;
 use closer_contracts::evidence::Evidence;
 use closer_contracts::fault::Fault;
+use closer_contracts::id::{PropositionId, Text};
 use closer_contracts::work::{
     ContextItem, EvidenceRelation, ReferenceStatus, Relation, ScopeMatch, ValidAt, Work, WorkResult,
 };
-use closer_protocol::port::{NoAnswer, Participant, Pending};
+use closer_protocol::incident::{Answer as Withdrawn, ScopedNotice};
+use closer_protocol::port::{NoAnswer, Participant, Pending, Said};
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
@@ -224,28 +226,38 @@ impl Assessment {
     fn relation(&self, bound: &Bound<'_>) -> Result<EvidenceRelation, String> {
         let item =
             bound.get(self.evidence.as_str()).ok_or_else(|| format!("no item is bound to `{}`", self.evidence))?;
-        let evidence: Evidence = canonical::from_value(item.content.0.clone())
-            .map_err(|fault| format!("`{}` is no evidence: {fault}", self.evidence))?;
         let proposition = fill(&Value::String(self.proposition_id.clone()), bound)?;
         let proposition = proposition.as_str().ok_or_else(|| format!("`{}` is no id", self.proposition_id))?;
-        let mut limitations = evidence.limitations;
-        limitations.extend(self.limitations.iter().map(|text| text.as_str().into()));
-        Ok(EvidenceRelation {
-            proposition_id: proposition.into(),
-            evidence_id: evidence.evidence_id,
-            // The packet carries the item's bytes, and they have the cited digest.
-            reference_status: ReferenceStatus::Resolved,
-            scope_match: self.scope_match,
-            relation: self.relation,
-            valid_at: ValidAt {
-                observed_at: evidence.observed_at,
-                observation_sequence_ref: evidence.target_binding.observation_sequence_ref,
-                observation_version: evidence.target_binding.observation_version,
-                target_version: evidence.target_binding.target_version,
-            },
-            limitations,
-        })
+        let read = relation_to(item, proposition.into(), self.scope_match, self.relation);
+        let mut read = read.map_err(|fault| format!("`{}` is no evidence: {fault}", self.evidence))?;
+        read.limitations.extend(self.limitations.iter().map(|text| text.as_str().into()));
+        Ok(read)
     }
+}
+
+/// What an item of evidence in a packet says about a proposition, read like this.
+pub(super) fn relation_to(
+    item: &ContextItem,
+    proposition_id: PropositionId,
+    scope_match: ScopeMatch,
+    relation: Relation,
+) -> Result<EvidenceRelation, Fault> {
+    let evidence: Evidence = canonical::from_value(item.content.0.clone())?;
+    Ok(EvidenceRelation {
+        proposition_id,
+        evidence_id: evidence.evidence_id,
+        // The packet carries the item's bytes, and they have the cited digest.
+        reference_status: ReferenceStatus::Resolved,
+        scope_match,
+        relation,
+        valid_at: ValidAt {
+            observed_at: evidence.observed_at,
+            observation_sequence_ref: evidence.target_binding.observation_sequence_ref,
+            observation_version: evidence.target_binding.observation_version,
+            target_version: evidence.target_binding.target_version,
+        },
+        limitations: evidence.limitations,
+    })
 }
 
 /// The newest item that fits: the last in the packet.
@@ -275,8 +287,12 @@ fn draft<T: Serialize + DeserializeOwned>(
 }
 
 impl Participant for Policy {
-    fn work<'a>(&'a self, work: &'a Work) -> Pending<'a, Result<Vec<u8>, NoAnswer>> {
+    fn work<'a>(&'a self, work: &'a Work) -> Pending<'a, Result<Said, NoAnswer>> {
         Box::pin(async move { answer(&self.answer(work)?) })
+    }
+
+    fn withdraw<'a>(&'a self, _: &'a ScopedNotice) -> Pending<'a, Option<(Withdrawn, Text)>> {
+        Box::pin(std::future::ready(Some(super::keeps_nothing())))
     }
 }
 

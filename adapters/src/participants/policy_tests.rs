@@ -203,9 +203,9 @@ fn a_cost_candidate_is_probed_first_and_claimed_at_its_version() {
 fn an_answer_is_the_same_bytes_every_time_and_reads_back() {
     let policy = policy(CERTIFICATE);
     let work = packet("worker", &[certificate("2026-01-10T00:00:00Z")]);
-    let bytes = super::answer(&policy.answer(&work).unwrap()).unwrap();
-    assert_eq!(bytes, super::answer(&policy.answer(&work).unwrap()).unwrap());
-    let read = canonical::Canonical::<WorkResult>::read(&bytes).unwrap();
+    let said = super::answer(&policy.answer(&work).unwrap()).unwrap();
+    assert_eq!(said, super::answer(&policy.answer(&work).unwrap()).unwrap());
+    let read = canonical::Canonical::<WorkResult>::read(&said.bytes).unwrap();
     assert_eq!(read.value().action_proposals.len(), 1);
 }
 
@@ -272,9 +272,9 @@ async fn a_scripted_participant_takes_its_time_and_answers_by_role() {
     let participant = ParticipantConfig::Scripted(scripted).build();
     for (role, unresolved) in [("worker", 1), ("regulator", 0)] {
         let begun = std::time::Instant::now();
-        let bytes = participant.work(&packet(role, &[])).await.unwrap();
+        let said = participant.work(&packet(role, &[])).await.unwrap();
         assert!(begun.elapsed() >= std::time::Duration::from_millis(30));
-        let result = canonical::Canonical::<WorkResult>::read(&bytes).unwrap();
+        let result = canonical::Canonical::<WorkResult>::read(&said.bytes).unwrap();
         assert_eq!((result.value().work_id.as_str(), result.value().unresolved.len()), ("work-1", unresolved));
     }
     assert!(participant.work(&packet("stranger", &[])).await.is_err());

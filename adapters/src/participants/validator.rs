@@ -9,8 +9,10 @@ use crate::declared::pointer;
 use closer_contracts::Check;
 use closer_contracts::branch;
 use closer_contracts::fault::Fault;
+use closer_contracts::id::Text;
 use closer_contracts::work::{ContextItem, Objection, ReasonClass, Work, WorkResult};
-use closer_protocol::port::{NoAnswer, Participant, Pending};
+use closer_protocol::incident::{Answer as Withdrawn, ScopedNotice};
+use closer_protocol::port::{NoAnswer, Participant, Pending, Said};
 use serde::{Deserialize, Serialize};
 
 /// Contract of participant `validator`: demands on the items of a packet.
@@ -95,7 +97,11 @@ impl ValidatorRule {
 }
 
 impl Participant for Validator {
-    fn work<'a>(&'a self, work: &'a Work) -> Pending<'a, Result<Vec<u8>, NoAnswer>> {
+    fn work<'a>(&'a self, work: &'a Work) -> Pending<'a, Result<Said, NoAnswer>> {
         Box::pin(async move { answer(&self.answer(work)?) })
+    }
+
+    fn withdraw<'a>(&'a self, _: &'a ScopedNotice) -> Pending<'a, Option<(Withdrawn, Text)>> {
+        Box::pin(std::future::ready(Some(super::keeps_nothing())))
     }
 }

@@ -39,6 +39,6 @@ plain! {
     }
     item {
         Goal, ParameterBound, Constraint, Claim, Dependency, Restriction, ParameterRule, Verification, ReadbackMethod,
-        Identity, Source, Rule, Policy,
+        Identity, Source, Rule, Policy, Member, Workflow, Skill,
     }
 }

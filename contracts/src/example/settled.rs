@@ -5,10 +5,10 @@ use crate::action::Action;
 use crate::adjudication::{Adjudication, Disposition, Phase};
 use crate::audit::{CommitReceipt, DecisionType, Declaration, DisclosureIncident, Grant, Revocation, UserDecision};
 use crate::briefcase::Briefcase;
-use crate::conference::{Conference, ConferenceMove, MoveKind};
+use crate::conference::{Conference, ConferenceMove, MoveAnswer, MoveKind};
 use crate::delta::{AdmissionPath, Delta};
 use crate::event::{MatchOutcome, MatchReceipt};
-use crate::item::{Appointment, Method, OperationEntry, Shown, SigningKeyEntry};
+use crate::item::{Appointment, Capability, Coalition, Inquiry, Method, OperationEntry, Shown, SigningKeyEntry};
 use crate::obligation::Obligation;
 use crate::reentry::{All, Any, TypedPredicate};
 use crate::refs::{EvidenceSnapshot, SubjectType, TypedRef};
@@ -144,6 +144,22 @@ settled! {
             Extent::Minimal => {}
             Extent::Full | Extent::Bound => moved.r#move = MoveKind::Challenge,
         }
+    }
+    MoveAnswer, answer, extent => {
+        answer.narrowed = None;
+        match extent {
+            Extent::Minimal => {}
+            Extent::Full | Extent::Bound => answer.r#move = MoveKind::Challenge,
+        }
+    }
+    Inquiry, inquiry, extent => {
+        inquiry.allowed_moves = filled(inquiry.allowed_moves, extent);
+    }
+    Coalition, coalition, extent => {
+        coalition.members = filled(coalition.members, extent);
+    }
+    Capability, capability, _extent => {
+        capability.contract_digest = crate::canonical::digest_of(&capability.contract).expect("a digest");
     }
     Shown, shown, extent => {
         shown.expectations = filled(shown.expectations, extent);

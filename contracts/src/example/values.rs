@@ -205,6 +205,10 @@ pub fn items(extent: Extent) -> Vec<Item> {
         ItemKind::Rule => Item::Rule(Example::example(extent)),
         ItemKind::Policy => Item::Policy(Example::example(extent)),
         ItemKind::Appointment => Item::Appointment(Example::example(extent)),
+        ItemKind::Coalition => Item::Coalition(Example::example(extent)),
+        ItemKind::Capability => Item::Capability(Example::example(extent)),
+        ItemKind::Workflow => Item::Workflow(Example::example(extent)),
+        ItemKind::Skill => Item::Skill(Example::example(extent)),
         ItemKind::Profile => Item::Profile(Example::example(extent)),
     };
     ItemKind::ALL.iter().copied().map(item).collect()

@@ -138,6 +138,7 @@ fn all() -> Vec<(String, Map<String, Value>)> {
         audit::RestrictionStatement,
         conference::Conference,
         conference::ConferenceMove,
+        conference::MoveAnswer,
         review::ReviewReceipt,
         refs::StateRef,
         refs::ArtifactRef,

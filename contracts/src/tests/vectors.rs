@@ -19,9 +19,22 @@ use crate::time::Timestamp;
 use ed25519_dalek::SigningKey;
 use serde_json::{Value, json};
 
+/// The value with its members in order: whether they are kept so is a feature that any crate of a build may switch.
+fn sorted(value: &Value) -> Value {
+    match value {
+        Value::Object(members) => {
+            let mut members: Vec<_> = members.iter().map(|(name, member)| (name.clone(), sorted(member))).collect();
+            members.sort_by(|(one, _), (other, _)| one.cmp(other));
+            Value::Object(members.into_iter().collect())
+        }
+        Value::Array(items) => items.iter().map(sorted).collect(),
+        Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) => value.clone(),
+    }
+}
+
 /// A committed file's text.
 pub(super) fn text(value: &Value) -> String {
-    let mut text = serde_json::to_string_pretty(value).expect("JSON");
+    let mut text = serde_json::to_string_pretty(&sorted(value)).expect("JSON");
     text.push('\n');
     text
 }

@@ -1,16 +1,15 @@
 //! The nine moves: each is its mover's own, within the contract, and bound to eight things. Spec: §4.1, DEC-43.
 
-use super::proceeding::Ending;
 use super::table::Round;
 use crate::entry::{ActivationEntry, ArtifactBody, Cause, Entry, Fired};
-use crate::input::{Effect, Moment, Reply, Submission};
+use crate::input::{Effect, Reply, Submission};
 use crate::sequence::Deciding;
 use crate::streams;
 use crate::view::View;
 use closer_contracts::branch;
 use closer_contracts::conference::{ConferenceMove, MoveKind, Subject};
 use closer_contracts::fault::Fault;
-use closer_contracts::id::{ActorId, Id, Text};
+use closer_contracts::id::{Id, Text};
 use closer_contracts::refs::ArtifactRef;
 use closer_contracts::refusal::{CheckKind, Denial, RefusalCode as Code};
 use closer_contracts::work::Proposition;
@@ -50,7 +49,7 @@ pub(crate) fn make(
         let denial = Denial::new(Code::NotReleased, CheckKind::Runtime, reason).of(&made.conference_id);
         return deciding.refuse(id, digest, vec![denial]);
     }
-    if let Some((denial, ending)) = used_up(round, &made.actor, deciding.at) {
+    if let Some((denial, ending)) = super::used_up(round, &made.actor, deciding.at) {
         let reply = deciding.refuse(id, digest, vec![denial])?;
         if let Some(ending) = ending {
             super::steps::conclude_as(deciding, round, ending)?;
@@ -75,33 +74,15 @@ pub(crate) fn make(
     streams.extend(made.evidence.iter().map(|relation| streams::proposition(&relation.proposition_id)));
     let reference = deciding.batch.artifact((*submission.content).clone(), streams)?;
     deciding.batch.auth(submission.auth.record())?;
+    if let Some(turned) = super::open_turn(round, &made.actor) {
+        crate::work::settle(deciding, &turned.work_id)?;
+    }
+    deciding.effects.push(Effect::Advance(round.contract.episode_id.clone()));
     Ok(Reply::Recorded(vec![reference]))
 }
 
-/// The bound that a further move would exceed, and the ending where nobody can move any more.
-fn used_up(round: &Round, actor: &ActorId, at: &Moment) -> Option<(Denial, Option<Ending>)> {
-    let stop = &round.contract.stop;
-    let over =
-        |reason: &str| Denial::new(Code::RoundLimit, CheckKind::Runtime, reason).of(&round.contract.conference_id);
-    if branch!("conference.is_over", round.report.is_some() || round.replaced) {
-        return Some((over("the conference is over"), None));
-    }
-    if branch!("conference.time_used_up", round.opened_at.plus_ms(stop.time_ms_max) <= at.now) {
-        return Some((over("the declared time is over"), Some(Ending::Time)));
-    }
-    let calls = round.positions.len() + round.moves.len();
-    if branch!("conference.calls_used_up", calls >= stop.calls_max as usize) {
-        return Some((over("the declared calls are used up"), Some(Ending::Calls)));
-    }
-    let rounds = |actor: &ActorId| round.moves.iter().filter(|made| made.body.actor == *actor).count();
-    if branch!("conference.rounds_used_up", rounds(actor) >= stop.rounds_max as usize) {
-        let everybody = round.positions.keys().all(|actor| rounds(actor) >= stop.rounds_max as usize);
-        return Some((over("the participant's declared rounds are used up"), everybody.then_some(Ending::Rounds)));
-    }
-    None
-}
-
-/// Whether a move is about a declared subject, or narrows one to something that lies in it (DEC-43).
+/// Whether a move is about a declared subject, about an action that a released position proposes to bring one about with,
+/// or narrows one to something that lies in it (DEC-43).
 fn is_declared(round: &Round, made: &ConferenceMove) -> bool {
     let subjects = &round.contract.subjects;
     let known = subjects.iter().any(|subject| subject.digest().ok() == Some(made.subject))
@@ -109,7 +90,15 @@ fn is_declared(round: &Round, made: &ConferenceMove) -> bool {
     let narrows = made.narrowed.as_ref().is_some_and(|narrowed| {
         subjects.iter().any(|subject| matches!(subject, Subject::Proposition(wide) if lies_within(narrowed, wide)))
     });
-    known || narrows
+    known || narrows || branch!("conference.proposed_in_position", is_proposed(round, made))
+}
+
+fn is_proposed(round: &Round, made: &ConferenceMove) -> bool {
+    let declared = |id: &Id| round.contract.subjects.iter().any(|subject| subject.id() == *id);
+    let proposals = round.positions.values().flat_map(|position| &position.body.action_proposals);
+    proposals
+        .filter(|proposal| declared(&proposal.expected_postcondition.id))
+        .any(|proposal| closer_contracts::canonical::digest_of(proposal).ok() == Some(made.subject))
 }
 
 fn lies_within(narrowed: &Proposition, wide: &Proposition) -> bool {

@@ -47,7 +47,7 @@ pub(crate) fn proceed(deciding: &mut Deciding<'_>, proceed: &Proceed) -> Result<
                 let denial = Denial::new(Code::Duplicate, CheckKind::Resolution, "the conference is over").of(id);
                 return deciding.refuse(Id::new(id.as_str()), None, vec![denial]);
             }
-            conclude_as(deciding, round, Ending::RuleApplied)
+            conclude_as(deciding, round, super::ending(round, deciding.at))
         }
     }
 }
@@ -93,7 +93,9 @@ fn seal(deciding: &mut Deciding<'_>, round: &Arc<Round>, nonce: &Key) -> Result<
         .filter(|seat| !round.positions.contains_key(&seat.actor))
         .map(|seat| seat.actor.clone())
         .collect();
-    if branch!("conference.sealed_too_early", !absent.is_empty() && !is_due(round, deciding.at)) {
+    let awaited = |actor: &ActorId| !round.asked.get(actor).is_some_and(|work_id| round.failed.contains(work_id));
+    let too_early = absent.iter().any(awaited) && !is_due(round, deciding.at);
+    if branch!("conference.sealed_too_early", too_early) {
         return refuse(deciding, early(id, "a position is missing, and its time is not over"));
     }
     let hexadecimal = nonce.as_str().bytes().all(|digit| digit.is_ascii_hexdigit());

@@ -62,6 +62,12 @@ pub struct Round {
     pub moves: imbl::Vector<Placed<ConferenceMove>>,
     /// The report, once it is over.
     pub report: Option<Placed<Report>>,
+    /// How many passes of moves have begun.
+    pub pass: u32,
+    /// The last turn of everybody who was asked for a move.
+    pub turned: OrdMap<ActorId, Turned>,
+    /// The work whose answer failed.
+    pub failed: OrdSet<WorkId>,
     /// Whether something of it was seen before its release.
     pub leaked: bool,
     /// Whether another conference has taken its place.
@@ -94,6 +100,18 @@ impl Round {
     pub fn moves_on<'a>(&'a self, subject: &'a [Digest]) -> impl Iterator<Item = &'a Placed<ConferenceMove>> {
         self.moves.iter().filter(move |made| subject.contains(&made.body.subject))
     }
+}
+
+/// A participant's turn to move.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Turned {
+    /// In which pass, from 1.
+    pub pass: u32,
+    /// The work that it was asked with.
+    pub work_id: WorkId,
+    /// When it was asked.
+    pub asked_at: Timestamp,
+    pub(super) place: u64,
 }
 
 /// A position of another that a context has seen.
@@ -230,6 +248,9 @@ impl Table {
             release: None,
             moves: imbl::Vector::new(),
             report: None,
+            pass: 0,
+            turned: OrdMap::new(),
+            failed: OrdSet::new(),
             leaked: false,
             replaced: false,
             place: self.next_place(),
@@ -243,13 +264,29 @@ impl Table {
         self.rounds.insert(contract.conference_id.clone(), Arc::new(round));
     }
 
-    pub(crate) fn fold_work(&mut self, work: &Work, recipient: Option<&ActorId>) {
+    pub(crate) fn fold_work(&mut self, work: &Work, recipient: Option<&ActorId>, asked_at: &Timestamp) {
         let id = ConferenceId::new(work.coalition_ref.as_str());
-        let (Some(round), Some(recipient)) = (self.rounds.get_mut(&id), recipient) else {
+        let place = self.placed + 1;
+        let (Some(round), Some(recipient)) = (self.rounds.get_mut(&id).map(Arc::make_mut), recipient) else {
             return;
         };
-        Arc::make_mut(round).asked.insert(recipient.clone(), work.work_id.clone());
         self.works.insert(work.work_id.clone(), (id, recipient.clone()));
+        if work.output_contract_ref != crate::work::move_contract() {
+            round.asked.insert(recipient.clone(), work.work_id.clone());
+            return;
+        }
+        self.placed = place;
+        let asked_before = round.turned.get(recipient).is_some_and(|turned| turned.pass == round.pass);
+        round.pass += u32::from(round.pass == 0 || asked_before);
+        let (work_id, asked_at) = (work.work_id.clone(), asked_at.clone());
+        round.turned.insert(recipient.clone(), Turned { pass: round.pass, work_id, asked_at, place });
+    }
+
+    pub(crate) fn fold_failure(&mut self, work_id: &WorkId) {
+        let round = self.works.get(work_id).and_then(|(id, _)| self.rounds.get_mut(id));
+        if let Some(round) = round {
+            Arc::make_mut(round).failed.insert(work_id.clone());
+        }
     }
 
     pub(crate) fn fold_result(&mut self, payload: &Payload, body: &Arc<WorkResult>) {

@@ -1,13 +1,15 @@
 //! What of the record bears on a purpose, by category, before policy is asked. Selecting is not releasing.
 
 use super::context_item;
-use crate::conference::Round;
+use crate::catalogue;
+use crate::coalition;
+use crate::conference::{Round, evidence_shared};
 use crate::incident::{self, Case};
 use crate::view::{Episode, View};
 use closer_contracts::conference::Subject;
 use closer_contracts::envelope::Body;
 use closer_contracts::fault::Fault;
-use closer_contracts::id::{ArtifactId, CategoryId, EvidenceId, GrantId, Id, PayloadId};
+use closer_contracts::id::{ArtifactId, CategoryId, EvidenceId, GrantId, Id, Key, PayloadId};
 use closer_contracts::item::{Item, ItemKind};
 use closer_contracts::obligation::Obligation;
 use closer_contracts::refs::ArtifactRef;
@@ -15,6 +17,9 @@ use closer_contracts::work::ContextItem;
 
 /// What a recipient was handed or answered itself; who may read it is told by whom it was issued to, not by a category.
 pub(super) const OWN: &str = "own";
+
+/// The category of what a conference shares: released positions, and the moves on them.
+const POSITION: &str = "position";
 
 /// Items by category; a category stands here whether or not it holds anything.
 #[derive(Debug, Clone, Default)]
@@ -28,6 +33,7 @@ impl Candidates {
         episode: &Episode,
         obligation: &Obligation,
         round: Option<&Round>,
+        role: &Key,
     ) -> Result<Self, Fault> {
         let state = &view.state;
         let claims = obligation.gap.propositions.iter().flat_map(|proposition| state.claims_on(proposition));
@@ -42,8 +48,19 @@ impl Candidates {
         candidates.add("claim", claims.map(|claim| item(&claim.item)))?;
         candidates.add("constraint", constraints.map(|constraint| item(&Item::Constraint(constraint.clone()))))?;
         candidates.add("grant", grants.map(|grant| item(&Item::Grant(grant.clone()))))?;
-        let given = round.map_or_else(|| at_hand(view, episode), declared);
+        let coalition = coalition::of(view, &episode.obligation_id);
+        let skills = coalition.map(|coalition| catalogue::skills_for(view, &coalition.needs, role)).unwrap_or_default();
+        if !skills.is_empty() {
+            candidates.add("skill", skills.into_iter().map(|skill| item(&Item::Skill(skill.clone()))))?;
+        }
+        let given = round.map_or_else(|| at_hand(view, episode), evidence_shared);
         candidates.add("evidence", given.iter().map(|id| evidence(view, id)))?;
+        if let Some((round, release)) = round.and_then(|round| Some((round, round.release.as_ref()?))) {
+            let positions = release.body.positions.iter();
+            let positions = positions.map(|released| anything(Id::new(released.position.id.as_str()), released));
+            let moves = round.moves.iter().map(|made| anything(Id::new(made.reference.id.as_str()), &*made.body));
+            candidates.add(POSITION, positions.chain(moves))?;
+        }
         Ok(candidates)
     }
 
@@ -132,7 +149,7 @@ pub(super) fn observed_before(view: &View, obligation: &Obligation, reference: &
 }
 
 /// The newest evidence of every stream that an event of this episode cites or that its obligation's earlier episodes read.
-fn at_hand(view: &View, episode: &Episode) -> Vec<EvidenceId> {
+pub(crate) fn at_hand(view: &View, episode: &Episode) -> Vec<EvidenceId> {
     let events = episode.causes.iter().filter_map(|cause| cause.event_id.as_ref());
     let cited = events
         .filter_map(|event_id| view.events.get(event_id))
@@ -143,12 +160,6 @@ fn at_hand(view: &View, episode: &Episode) -> Vec<EvidenceId> {
     ids.sort();
     ids.dedup();
     ids
-}
-
-/// The evidence that a conference starts from.
-fn declared(round: &Round) -> Vec<EvidenceId> {
-    let refs = &round.contract.evidence_scope.snapshot.refs;
-    refs.iter().map(|cited| EvidenceId::new(cited.id.as_str())).collect()
 }
 
 /// A conference's subject, under the digest that objections and moves are bound to.

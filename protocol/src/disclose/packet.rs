@@ -47,7 +47,7 @@ pub(crate) fn objections(
     cited(view, envelope, receipt, &mut denials)?;
     recipient(view, receipt, &mut denials);
     let round = view.conferences.of_coalition(&work.coalition_ref).map(|round| &**round);
-    let candidates = Candidates::for_work(view, episode, obligation, round)?;
+    let candidates = Candidates::for_work(view, episode, obligation, round, &work.role)?;
     let judged = Judged { view, obligation, receipt, candidates };
     judged.items(work, &mut denials);
     judged.limits(batch, work, &mut denials)?;

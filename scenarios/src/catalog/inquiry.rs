@@ -101,7 +101,7 @@ pub(super) fn reach(cast: &mut Cast, words: &mut Words<'_>) -> Result<Done, Unre
     let turn = match words.next()? {
         "sealing" => Turn::Seal,
         "release" => Turn::Release,
-        "moves" => Turn::Conclude,
+        "moves" => return Ok(conference(cast).and_then(|id| cast.space.confer_until_released(&id))),
         other => return Err(words.wrong(format!("a conference does not reach `{other}`"))),
     };
     Ok(conference(cast).and_then(|id| cast.space.confer_until(&id, &turn)))

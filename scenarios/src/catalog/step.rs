@@ -196,9 +196,10 @@ pub(super) fn episode(cast: &Cast) -> Result<closer_contracts::id::EpisodeId, Br
 /// The word for a stage.
 fn named(next: &Next) -> &'static str {
     match next {
+        Next::Route { .. } => "route",
         Next::Work { .. } => "work",
         Next::Ask { .. } => "answer",
-        Next::Confer { .. } => "conference",
+        Next::Convene { .. } | Next::Confer { .. } => "conference",
         Next::Act { .. } | Next::Again { .. } => "action",
         Next::Assess { .. } => "assessment",
         Next::Dispatch { .. } => "dispatch",

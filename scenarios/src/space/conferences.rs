@@ -74,14 +74,11 @@ impl Space {
         let conference_id = id.clone();
         let proceed = match turn(&round, &self.moment()) {
             Turn::Work(seat) => return self.ask_seat(&round, &seat),
-            Turn::Answer { work_id, participant } if !self.silent.contains(&participant) => {
-                let payload = self.answered(&round.contract.episode_id, &work_id, &participant)?;
-                return self.submit_payload(payload);
-            }
-            Turn::Answer { .. } => return self.answer_others(&round),
+            Turn::Answers { .. } => return self.answer_others(&round),
             Turn::Seal => Proceed::Seal { conference_id, nonce: "00112233445566778899aabbccddeeff".into() },
             Turn::Release => Proceed::Release { conference_id },
-            Turn::Conclude => Proceed::Conclude { conference_id },
+            // Moves are made by hand here.
+            Turn::Move(_) | Turn::Conclude => Proceed::Conclude { conference_id },
             Turn::Over => return Ok(Reply::Recorded(Vec::new())),
         };
         self.submit(Input::Confer(proceed))
@@ -103,6 +100,21 @@ impl Space {
         Err(Broken::Stuck(format!("{wanted:?} is never reached")))
     }
 
+    /// Takes a conference on until its positions are released.
+    ///
+    /// # Errors
+    /// See [`Space::confer_until`].
+    pub fn confer_until_released(&mut self, id: &ConferenceId) -> Result<(), Broken> {
+        if self.round(id)?.release.is_some() {
+            return Ok(());
+        }
+        self.confer_until(id, &Turn::Release)?;
+        match self.confer(id)? {
+            Reply::Recorded(_) => Ok(()),
+            Reply::Refused(denials) => Err(Broken::Stuck(format!("{denials:?}"))),
+        }
+    }
+
     /// Asks a seat with its packet.
     ///
     /// # Errors
@@ -118,10 +130,9 @@ impl Space {
 
     /// The answers of everybody who is not silent; then the time for sealing passes.
     fn answer_others(&mut self, round: &Round) -> Result<Reply, Broken> {
-        let waiting = round
-            .asked
-            .iter()
-            .find(|(actor, _)| !round.positions.contains_key(*actor) && !self.silent.contains(*actor));
+        let seats = round.contract.seats.iter().map(|seat| &seat.actor);
+        let mut waiting = seats.filter(|actor| !round.positions.contains_key(*actor) && !self.silent.contains(*actor));
+        let waiting = waiting.find_map(|actor| round.asked.get_key_value(actor));
         match waiting.map(|(actor, work_id)| (actor.clone(), work_id.clone())) {
             Some((actor, work_id)) => {
                 let payload = self.answered(&round.contract.episode_id, &work_id, &actor)?;

@@ -7,7 +7,7 @@ use closer_contracts::id::{ActorId, EpisodeId, ObligationId, WorkId};
 use closer_protocol::entry::EpisodeEnd;
 use closer_protocol::episode::{self, Next};
 use closer_protocol::input::{Input, Reply};
-use closer_protocol::{action, adjudicate, bench, delta, readback, work};
+use closer_protocol::{action, adjudicate, bench, coalition, conference, delta, readback, route, work};
 
 impl Space {
     /// Opens an episode on an eligible obligation.
@@ -64,7 +64,16 @@ impl Space {
                 return self.submit(Input::Issue { work, disclosure: packet.disclosure });
             }
             Next::Ask { work_id, participant } => self.answered(episode_id, &work_id, &participant)?,
-            Next::Confer { conference_id } => return self.confer(&conference_id),
+            Next::Route { .. } => {
+                let coalition = coalition::of(&view, &episode.obligation_id).ok_or_else(|| stuck("the coalition"))?;
+                route::draft(&view, episode, coalition, &now)?
+            }
+            Next::Convene { .. } => {
+                let coalition = coalition::of(&view, &episode.obligation_id).ok_or_else(|| stuck("the coalition"))?;
+                let contract = conference::draft(&view, episode, coalition, &self.moment())?;
+                return self.convene(contract);
+            }
+            Next::Confer { conference_id, .. } => return self.confer(&conference_id),
             Next::Act { result, proposal, grant } => {
                 action::draft(&view, episode, &result, &proposal, &grant, 1, &now)?
             }

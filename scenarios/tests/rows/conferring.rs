@@ -97,7 +97,7 @@ impl Inquiry {
     }
 
     pub(crate) fn released(&mut self) {
-        self.until(&Turn::Conclude);
+        self.space.confer_until_released(&self.id).unwrap();
     }
 
     pub(crate) fn proceed(&mut self, proceed: Proceed) -> Reply {

@@ -8,7 +8,7 @@ use closer_contracts::conference::{MoveKind, Subject};
 use closer_contracts::obligation::{AssessmentStatus, ObligationStatus};
 use closer_contracts::shows;
 use closer_contracts::work::{Objection, ReasonClass, Relation, WorkResult};
-use closer_protocol::conference::Report;
+use closer_protocol::conference::{Report, Turn};
 use closer_protocol::entry::EpisodeEnd;
 use closer_protocol::episode::Next;
 use closer_scenarios::founding::{plan_target, proposition};
@@ -156,7 +156,8 @@ fn a_conference_goes_before_everything_else_in_its_episode() {
     shows!("CP-4.1-09", "CP-4.1-35"; by "episode.conference_under_way");
     let mut inquiry = Inquiry::agreeing();
     let next = inquiry.space.next(&inquiry.episode_id).unwrap();
-    assert_eq!(next, Next::Confer { conference_id: inquiry.id.clone() });
+    let Next::Confer { conference_id, turn: Turn::Work(_) } = next else { panic!("{next:?}") };
+    assert_eq!(conference_id, inquiry.id);
     inquiry.released();
     recorded(&inquiry.conclude());
     assert_eq!(inquiry.space.next(&inquiry.episode_id).unwrap(), Next::Distil);

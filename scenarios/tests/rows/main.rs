@@ -41,6 +41,8 @@ mod moves;
 #[cfg(test)]
 mod people;
 #[cfg(test)]
+mod planted;
+#[cfg(test)]
 mod races;
 #[cfg(test)]
 mod readbacks;
@@ -52,6 +54,8 @@ mod relations;
 mod requests;
 #[cfg(test)]
 mod reviews;
+#[cfg(test)]
+mod routing;
 #[cfg(test)]
 mod scheduling;
 #[cfg(test)]

@@ -9,6 +9,7 @@ use closer_contracts::id::EvidenceId;
 use closer_contracts::item::{EffectClass, IdentityKind, Item, RepeatSafety};
 use closer_contracts::obligation::ObligationStatus;
 use closer_contracts::refs::{Amounts, ArtifactRef, Plain, ProducerRole};
+use closer_contracts::refusal::{CheckKind, Denial};
 use closer_contracts::shows;
 use closer_contracts::work::{ContextItem, ProposedClaim, Proposition, Relation, WorkResult};
 use closer_protocol::entry::{Entry, EpisodeEnd};
@@ -422,4 +423,31 @@ fn a_compromised_participant_has_neither_tools_nor_items_beyond_its_own() {
     let who = closer_contracts::refs::ActorRef { actor_id: "worker".into(), role: ProducerRole::Participant };
     refused(&space.ask(who, "worker", Some("work"), &[&hidden]).unwrap(), Code::DisclosureDenied);
     assert_eq!(space.world.effects().len(), 0);
+}
+
+#[test]
+fn a_failed_answer_is_counted_once_and_nothing_takes_its_place() {
+    shows!("CP-C6-06"; by "work.failed_once", "work.second_answer", "episode.answer_failed");
+    let mut space = space(worker::proposes("basic"));
+    let episode_id = begun(&mut space);
+    let Next::Ask { work_id, participant } = until(&mut space, &episode_id, |next| matches!(next, Next::Ask { .. }))
+    else {
+        unreachable!("just matched")
+    };
+    let view = space.view().clone();
+    let denial = Denial::new(Code::SchemaInvalid, CheckKind::Schema, "the answer is no object");
+    let failed = Input::Unanswered { work_id: work_id.clone(), denial, used: Amounts::default() };
+    refused(&space.submit(failed.clone()).unwrap(), Code::SchemaInvalid);
+    assert_eq!(space.view().failures.get(&participant), Some(&1));
+    refused(&space.submit(failed).unwrap(), Code::Duplicate);
+    assert_eq!(space.view().failures.get(&participant), Some(&1), "it failed once");
+    let episode = view.episodes.get(&episode_id).expect("the episode");
+    let answer = worker::nothing(&view.works.get(&work_id).expect("the work").body);
+    let now = space.moment().now;
+    let second = closer_protocol::work::draft_result(&view, episode, &participant, &work_id, answer, &now).unwrap();
+    refused(&space.submit_payload(second).unwrap(), Code::Duplicate);
+    space.finish(&episode_id).unwrap();
+    let episode = space.view().episodes.get(&episode_id).expect("the episode");
+    assert_eq!((episode.end, episode.work.len()), (Some(EpisodeEnd::NoAnswer), 1), "and nobody is asked again");
+    assert_eq!(status(&space, "o-1"), ObligationStatus::Active);
 }

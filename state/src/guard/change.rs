@@ -106,6 +106,8 @@ const fn version(item: &Item) -> Option<u32> {
         Item::ReadbackMethod(item) => Some(item.version),
         Item::Rule(item) => Some(item.version),
         Item::Policy(item) => Some(item.version),
+        Item::Coalition(item) => Some(item.version),
+        Item::Capability(item) => Some(item.version),
         Item::Profile(item) => Some(item.version),
         Item::Goal(_)
         | Item::Constraint(_)
@@ -118,6 +120,8 @@ const fn version(item: &Item) -> Option<u32> {
         | Item::Restriction(_)
         | Item::Identity(_)
         | Item::Source(_)
+        | Item::Workflow(_)
+        | Item::Skill(_)
         | Item::Appointment(_) => None,
     }
 }
@@ -146,6 +150,10 @@ pub(crate) fn content(state: &State, item: &Item) -> Result<(), Denied> {
         | Item::Source(_)
         | Item::Rule(_)
         | Item::Policy(_)
+        | Item::Coalition(_)
+        | Item::Capability(_)
+        | Item::Workflow(_)
+        | Item::Skill(_)
         | Item::Appointment(_) => Ok(()),
     }
 }
@@ -197,6 +205,10 @@ fn may_stand_elsewhere(state: &State, kind: ItemKind, id: &Id, wanted: Standing)
         | ItemKind::Source
         | ItemKind::Rule
         | ItemKind::Policy
+        | ItemKind::Coalition
+        | ItemKind::Capability
+        | ItemKind::Workflow
+        | ItemKind::Skill
         | ItemKind::Appointment => false,
     };
     demand(!branch!("state.kind_has_own_changes", has_own_changes), || {

@@ -29,6 +29,10 @@ pub(crate) fn reaches_user(state: &State, item: &Item) -> Result<(), Denied> {
         | Item::Rule(_)
         | Item::Policy(_)
         | Item::Appointment(_)
+        | Item::Coalition(_)
+        | Item::Capability(_)
+        | Item::Workflow(_)
+        | Item::Skill(_)
         | Item::Profile(_) => return Ok(()),
     };
     demand(branch!("state.chain_reaches_user", reaches), || {

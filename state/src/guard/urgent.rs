@@ -52,7 +52,11 @@ fn is_own_privilege(issuer: &ActorId, (kind, id): &(ItemKind, Id)) -> bool {
         | ItemKind::ReadbackMethod
         | ItemKind::Source
         | ItemKind::Rule
-        | ItemKind::Policy => false,
+        | ItemKind::Policy
+        | ItemKind::Coalition
+        | ItemKind::Capability
+        | ItemKind::Workflow
+        | ItemKind::Skill => false,
     }
 }
 

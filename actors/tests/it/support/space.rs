@@ -1,12 +1,12 @@
 //! A space in a directory of its own, and what tests do with it.
 
-use super::{Acts, Answer, Counted, Scripted, Sees, Wall, World, now};
+use super::{Acts, Answer, Counted, Scripted, Sees, Voice, Wall, World, now};
 use closer_actors::{Handle, Options, Ports, Runtime};
 use closer_contracts::audit::{DecisionType, RestrictionStatement, RestrictiveAction, UserDecision};
 use closer_contracts::auth::Credential;
 use closer_contracts::envelope::{Body, Envelope, PROTOCOL_VERSION};
 use closer_contracts::event::{Certainty, Event};
-use closer_contracts::id::{DecisionId, Key, PayloadId};
+use closer_contracts::id::{ActorId, DecisionId, Key, PayloadId};
 use closer_contracts::payload_type::PayloadType;
 use closer_contracts::record::{Cursor, Record};
 use closer_contracts::refs::{ActorRef, ArtifactRef, ProducerRole, SourceRef};
@@ -15,9 +15,11 @@ use closer_contracts::{Digest, Payload};
 use closer_monitor::ClockStanding;
 use closer_protocol::entry::ArtifactBody;
 use closer_protocol::genesis::Founding;
+use closer_protocol::port::Participant;
 use closer_protocol::{Entry, Input, Moment, Reply, View, services};
 use closer_scenarios::founding::issuer;
 use closer_store::Log;
+use std::collections::BTreeMap;
 use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
@@ -28,6 +30,7 @@ pub(crate) struct Place {
     pub(crate) directory: TempDir,
     pub(crate) world: Arc<World>,
     worker: Arc<Scripted>,
+    voices: BTreeMap<ActorId, Arc<Voice>>,
 }
 
 /// Opens the log of a directory, waiting until its last holder has let it go.
@@ -48,16 +51,27 @@ impl Place {
         let log = open(directory.path()).await;
         let at = Moment { now: now(), clock: ClockStanding::Reliable };
         closer_actors::found(&log, founding, &at).await.unwrap();
-        Self { directory, world: Arc::default(), worker: Arc::new(Scripted(answer)) }
+        Self { directory, world: Arc::default(), worker: Arc::new(Scripted(answer)), voices: BTreeMap::new() }
+    }
+
+    /// Seats a participant that speaks in conferences.
+    pub(crate) fn seat(&mut self, actor: &str, voice: Voice) -> Arc<Voice> {
+        let voice = Arc::new(voice);
+        self.voices.insert(actor.into(), Arc::clone(&voice));
+        voice
     }
 
     pub(crate) fn ports(&self) -> Ports {
+        let voices =
+            self.voices.iter().map(|(actor, voice)| (actor.clone(), Arc::clone(voice) as Arc<dyn Participant>));
+        let mut participants: BTreeMap<ActorId, Arc<dyn Participant>> = voices.collect();
+        participants.insert("worker".into(), Arc::clone(&self.worker) as _);
         Ports {
             clock: Arc::new(Wall),
             ids: Arc::new(Counted::default()),
             operations: Arc::new(Acts(Arc::clone(&self.world))),
             observer: Arc::new(Sees(Arc::clone(&self.world))),
-            participants: [("worker".into(), Arc::clone(&self.worker) as _)].into(),
+            participants,
         }
     }
 
@@ -143,7 +157,7 @@ pub(crate) async fn send(handle: &Handle, service: &str, key: &str) {
     assert_eq!(reply.refusal(), None);
 }
 
-fn artifact(handle: &Handle, body: impl Into<ArtifactBody>, who: &str, role: ProducerRole) -> Input {
+pub(crate) fn artifact(handle: &Handle, body: impl Into<ArtifactBody>, who: &str, role: ProducerRole) -> Input {
     let session = handle.session(&who.into()).unwrap();
     let producer = ActorRef { actor_id: who.into(), role };
     Input::Artifact(handle.authenticate_artifact(body.into(), producer, Credential::Session(&session)).unwrap())

@@ -53,6 +53,10 @@ impl Ids for Counted {
     fn fresh(&self, prefix: &str) -> String {
         format!("{prefix}-{:x}.{}", self.run, self.next.fetch_add(1, Ordering::Relaxed))
     }
+
+    fn nonce(&self) -> String {
+        format!("{:016x}{:016x}", self.run as u64, self.next.fetch_add(1, Ordering::Relaxed))
+    }
 }
 
 /// How the world answers effects.
@@ -152,8 +156,8 @@ pub(crate) type Answer = Box<dyn Fn(&Work) -> Result<WorkResult, NoAnswer> + Sen
 pub(crate) struct Scripted(pub(crate) Answer);
 
 impl Participant for Scripted {
-    fn work<'a>(&'a self, work: &'a Work) -> Pending<'a, Result<Vec<u8>, NoAnswer>> {
-        Box::pin(async move { Ok(canonical::to_bytes(&(self.0)(work)?).unwrap()) })
+    fn work<'a>(&'a self, work: &'a Work) -> Pending<'a, Result<Said, NoAnswer>> {
+        Box::pin(async move { Ok(canonical::to_bytes(&(self.0)(work)?).unwrap().into()) })
     }
 }
 

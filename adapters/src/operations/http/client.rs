@@ -73,6 +73,11 @@ impl HttpClient {
         self.made.get_or_init(make).as_ref().map_err(Clone::clone)
     }
 
+    /// The connection for whoever writes its requests itself: as bounded in what it follows and repeats as ours.
+    pub(crate) fn connection(&self) -> Result<Client, String> {
+        self.client().cloned()
+    }
+
     /// Builds a request.
     pub(crate) fn request(
         &self,

@@ -1,0 +1,53 @@
+//! What the project's pages say where the specification asks for it to be said.
+
+use closer_contracts::shows;
+use std::fs;
+
+fn page(path: &str) -> String {
+    let whole = fs::read_to_string(format!("{}/{path}", env!("CARGO_MANIFEST_DIR"))).unwrap();
+    // As people read it: across the ends of lines.
+    whole.split_whitespace().collect::<Vec<_>>().join(" ")
+}
+
+fn says(path: &str, texts: &[&str]) {
+    let page = page(path);
+    for text in texts {
+        assert!(page.contains(text), "{path} does not say `{text}`");
+    }
+}
+
+#[test]
+fn four_areas_are_flagged_as_awaiting_human_review() {
+    shows!("CP-D-11");
+    let areas = [
+        "emergency authority and its abuse (§7.2)",
+        "remediation after an over-disclosure (§4.3)",
+        "the exact contracts (Appendix C)",
+        "the tradeoffs of evaluation (§10)",
+    ];
+    says("docs/limits.md", &areas);
+}
+
+#[test]
+fn related_work_is_compared_by_abstract_and_nothing_is_called_new() {
+    shows!("CP-3.4-05");
+    says(
+        "docs/limits.md",
+        &["compared at the level of their abstracts", "would need a full examination of related work"],
+    );
+    says("README.md", &["No claim is made of novelty"]);
+}
+
+#[test]
+fn prototypes_prove_nothing_about_hidden_sources() {
+    shows!("CP-6.5-05");
+    says("docs/limits.md", &["Earlier prototypes are not cited as evidence that what a source keeps hidden is bound"]);
+}
+
+#[test]
+fn nobody_is_given_percentages_and_concepts_approve_no_artifact() {
+    shows!("CP-D-10");
+    says("docs/limits.md", &["No percentages of correctness or authorship", "approves no artifact"]);
+    let percent = |path: &str| page(path).contains("% correct") || page(path).contains("percent correct");
+    assert!(!percent("README.md") && !percent("docs/limits.md"));
+}
