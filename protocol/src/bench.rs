@@ -2,6 +2,7 @@
 //! DEC-65.
 
 mod fate;
+mod refusal;
 mod subject;
 
 pub use fate::{Fate, fate};
@@ -308,7 +309,7 @@ pub(crate) fn decide(
     }
     let refused = branch!("bench.answer_refuses", decision.decision_type == DecisionType::Rejection);
     if refused {
-        let given = given_by(deciding.view, &packet_of(decision));
+        let given = refusal::given_by(deciding.view, &packet_of(decision));
         if !given.is_empty() {
             authorities.push(AuthorityRef { kind: AuthorityKind::UserDecision, reference: decision_ref.clone() });
         }
@@ -316,6 +317,7 @@ pub(crate) fn decide(
             grant_id,
             reason: Text::from("the user refused after having allowed it"),
         }));
+        changes.extend(refusal::gaps(deciding, &packet));
     }
     if !changes.is_empty() {
         let routine = commit::Routine {
@@ -327,7 +329,8 @@ pub(crate) fn decide(
         };
         commit::by_rule(deciding, routine)?;
     }
-    // After a refusal there is nothing to ask again: the obligation keeps its triggers and waits for something new.
+    // After a refusal there is nothing to ask again: the obligation keeps its triggers and waits for something new, or its
+    // gap says that nothing else wakes it.
     let awake = packet.body.obligation_ids.iter().filter(|_| !refused);
     for obligation_id in awake {
         let cause = Cause {
@@ -345,13 +348,6 @@ pub(crate) fn decide(
     }
     deciding.fire()?;
     Ok(Reply::Recorded(vec![decision_ref]))
-}
-
-/// The grants in force that earlier answers to this packet led to.
-fn given_by(view: &View, packet: &DecisionId) -> Vec<GrantId> {
-    let answers = view.decisions.get(packet).into_iter().flatten();
-    let grants = answers.map(|(_, decision)| grant_id(decision));
-    grants.filter(|id| view.state.grant(id).is_some_and(|grant| grant.revocation.revoked_by.is_none())).collect()
 }
 
 /// What an answer authorizes: what was asked, or the narrowest grant for the action that the user put in its place.
@@ -447,9 +443,14 @@ fn unanswerable(
     let shown = decision.briefcase_ref.digest == packet.packet.payload.content_digest()
         && decision.evidence_version == packet.evidence_version
         && matches!(packet.status, PacketStatus::Open | PacketStatus::Overdue);
-    let honoured = decision.decision_type == DecisionType::Rejection;
+    // A refusal counts however late it comes; a second one after it restricts nothing more.
+    let repeated = refusal::stands(view, &packet_of(decision));
+    let honoured = decision.decision_type == DecisionType::Rejection && !repeated;
     if branch!("bench.packet_stale", !shown && !honoured) {
-        let reason = no_longer_open(view, packet);
+        let reason = match repeated {
+            true => "the packet was refused before; that answer stands".to_owned(),
+            false => no_longer_open(view, packet),
+        };
         denials.push(Denial::new(Code::StalePacket, CheckKind::Resolution, reason).of(&decision.decision_id));
     } else if branch!("bench.answer_late", !honoured && is_over(packet, now)) {
         let reason =
