@@ -374,6 +374,9 @@ impl Verb {
             | Self::Obligation(_)
             | Self::Reentry(_)
             | Self::Bench(_)
+            | Self::Profile(_)
+            | Self::Briefcase
+            | Self::Handoff(_)
             | Self::Grant(_)
             | Self::Restrict(_)
             | Self::Receipt(_)

@@ -212,7 +212,7 @@ fn what_changes_between_the_assessment_and_the_dispatch_is_named_by_the_refusal(
 
 #[test]
 fn a_grant_revoked_after_the_answer_is_refused_and_asked_about_anew() {
-    shows!("CP-4.2-07"; by "episode.answer_overtaken");
+    shows!("CP-4.2-04"; by "episode.answer_overtaken");
     let (mut space, id) = asked();
     let decision = allow(&mut space, &id);
     let episode_id = space.open("o-1").unwrap();
@@ -376,7 +376,7 @@ fn the_four_views_show_an_item_where_the_record_puts_it() {
 
 #[test]
 fn open_work_and_open_questions_show_without_passing_through_the_other_views() {
-    shows!("CP-7.3-02", "CP-7.3-04", "CP-7.3-05"; by "briefcase.work_is_open", "bench.asked_already");
+    shows!("CP-7.3-02", "CP-7.3-04", "CP-7.3-05"; by "briefcase.work_is_open");
     let mut space = space(worker::proposes("large"));
     let episode_id = begun(&mut space);
     let seen = briefcase(space.view());
