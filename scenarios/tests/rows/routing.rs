@@ -238,7 +238,9 @@ fn forged(space: &mut Space, episode_id: &EpisodeId, change: impl FnOnce(&mut Ro
     let episode = view.episodes.get(episode_id).expect("the episode");
     let registered = coalition::of(&view, &"o-1".into()).expect("the coalition");
     let payload = route::draft(&view, episode, registered, &space.moment().now).unwrap();
+    let id = space.fresh("pl.forged");
     let payload = crate::support::changed(&payload, |envelope| {
+        envelope.payload_id = id.as_str().into();
         let Body::Route(route) = &envelope.body else { unreachable!("a route") };
         let mut route = (**route).clone();
         change(&mut route);
