@@ -10,7 +10,9 @@ mod init;
 mod keys;
 mod progress;
 mod run;
+mod serve;
 mod talk;
+mod token;
 
 pub use exit::Exit;
 
@@ -33,7 +35,7 @@ pub fn main() -> Exit {
             };
         }
     };
-    trace_to_stderr();
+    trace_to_stderr(matches!(arguments.verb, Verb::Serve { .. }));
     let talk = Talk { json: arguments.json };
     let runtime = match tokio::runtime::Builder::new_multi_thread().enable_all().build() {
         Ok(runtime) => runtime,
@@ -45,12 +47,19 @@ pub fn main() -> Exit {
 }
 
 /// What the program notices about itself, for operators; `CLOSER_LOG` says how much.
-fn trace_to_stderr() {
+/// A service says it as JSON, one object a line, where `CLOSER_LOG_FORMAT` is `json`.
+fn trace_to_stderr(serves: bool) {
     let filter = tracing_subscriber::EnvFilter::try_from_env("CLOSER_LOG");
-    let filter = filter.unwrap_or_else(|_| tracing_subscriber::EnvFilter::new("warn,sled=error"));
-    let subscriber =
-        tracing_subscriber::fmt().with_env_filter(filter).with_writer(std::io::stderr).without_time().finish();
-    if tracing::subscriber::set_global_default(subscriber).is_err() {
+    let default = if serves { "info,sled=error" } else { "warn,sled=error" };
+    let filter = filter.unwrap_or_else(|_| tracing_subscriber::EnvFilter::new(default));
+    let to_stderr = tracing_subscriber::fmt().with_env_filter(filter).with_writer(std::io::stderr);
+    let as_json = std::env::var_os("CLOSER_LOG_FORMAT").is_some_and(|format| format == "json");
+    let set = match (serves, as_json) {
+        (true, true) => tracing::subscriber::set_global_default(to_stderr.json().flatten_event(true).finish()),
+        (true, false) => tracing::subscriber::set_global_default(to_stderr.with_ansi(false).finish()),
+        (false, _) => tracing::subscriber::set_global_default(to_stderr.without_time().finish()),
+    };
+    if set.is_err() {
         tracing::debug!("somebody listens already");
     }
 }
@@ -60,6 +69,9 @@ async fn perform(arguments: Arguments, talk: Talk) -> Exit {
     let done = match verb {
         Verb::Init { directory } => init::init(&directory, talk).await,
         Verb::Run(run) => run::run(&run, talk).await,
+        Verb::Serve { directory } => serve::serve(&directory, talk).await,
+        Verb::Token(verb) => token::token(&directory, identity, verb, talk).await,
+        Verb::Signin => token::signin(&directory, identity, talk).await,
         Verb::Restore { backup, destination } => init::restore(&backup, &destination, talk),
         Verb::Keys(Keys::New { file }) => keys::new(&file, talk),
         Verb::Keys(Keys::Sign { file, payload }) => keys::sign(&file, &payload, talk),
@@ -68,6 +80,10 @@ async fn perform(arguments: Arguments, talk: Talk) -> Exit {
         | Verb::Reentry(_)
         | Verb::Bench(_)
         | Verb::Restrict(_)
+        | Verb::Work
+        | Verb::Budgets
+        | Verb::Restrictions
+        | Verb::Search { .. }
         | Verb::Receipt(_)
         | Verb::Export { .. }
         | Verb::Incident(_)

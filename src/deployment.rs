@@ -7,11 +7,13 @@
 mod defaults;
 mod distinct;
 mod founding;
+mod http;
 mod moments;
 mod naming;
 mod process;
 mod source;
 
+pub use http::{Http, LISTEN, Person, Tls};
 pub use process::{Command, Companion, Running};
 pub use source::{FILE_BYTES_MAX, Misfit};
 
@@ -82,6 +84,8 @@ pub struct Deployment {
     pub store: PathBuf,
     /// When a run ends.
     pub until: Until,
+    /// How the service is reached.
+    pub http: Http,
     /// What the space is founded with.
     pub founding: Founding,
     /// Who does the work.
@@ -140,10 +144,12 @@ impl Deployment {
         let companions: Vec<Companion> = section(&source, &mut file, "companion")?;
         let observations: Vec<Observation> = section(&source, &mut file, "observation")?;
         let participants = participants(&source, &mut file)?;
+        let http = Http::read(&source, &mut file, &directory)?;
         let founding = founding::found(&source, file, &directory, now)?;
         Ok(Self {
             store: directory.join(settings.store),
             until: settings.until,
+            http,
             founding,
             participants,
             observations,

@@ -6,9 +6,11 @@
 mod act;
 mod bench;
 mod change;
+mod decision;
 mod disclosure;
 mod keys;
 mod obligation;
+mod overview;
 mod record;
 mod trigger;
 mod why;
@@ -16,11 +18,14 @@ mod words;
 
 use crate::error::Error;
 use crate::space::Space;
+use closer_contracts::Digest;
+use closer_contracts::envelope::Extensions;
 use closer_contracts::id::{ActorId, DecisionId, EntityId, EvidenceId, GrantId, Key, KeyId, ObligationId, OperationId};
 use closer_contracts::id::{ArtifactId, ChangeKindId, IncidentId, PurposeId, SourceId, Text};
-use closer_contracts::item::IdentityKind;
+use closer_contracts::item::{IdentityKind, Standing};
 use closer_contracts::refs::{ProducerRole, TargetPattern};
 use closer_contracts::refusal::{CheckKind, Denial, RefusalCode};
+use closer_contracts::time::Timestamp;
 use closer_protocol::{Reply, View, urgent};
 use closer_store::StoreError;
 use serde::{Deserialize, Serialize};
@@ -91,6 +96,33 @@ pub enum Request {
         decision_id: DecisionId,
         /// The option, by its id.
         option: String,
+        /// The digest of the packet as it was shown; the newest version without one.
+        packet_digest: Option<Digest>,
+    },
+    /// The answers that were given, and what became of each.
+    DecisionList {
+        /// Of one packet only.
+        packet_id: Option<DecisionId>,
+    },
+    /// What is restricted now.
+    RestrictionList,
+    /// What an issuer may restrict.
+    RestrictionChoices {
+        /// The issuer.
+        issuer: ActorId,
+    },
+    /// What nobody has assessed, what is under way, which assessments were formed.
+    WorkList,
+    /// What is used and held of the budget.
+    BudgetShow,
+    /// Receipts of commits.
+    ReceiptList,
+    /// The identity that is spoken for, where somebody may.
+    WhoAmI {},
+    /// Everything in which these words occur.
+    Search {
+        /// The words.
+        words: String,
     },
     /// Announces a change.
     EventSend(EventDraft),
@@ -204,6 +236,14 @@ impl Request {
             | Self::BenchList { .. }
             | Self::BenchShow { .. }
             | Self::BenchDecide { .. }
+            | Self::DecisionList { .. }
+            | Self::RestrictionList
+            | Self::RestrictionChoices { .. }
+            | Self::WorkList
+            | Self::BudgetShow
+            | Self::ReceiptList
+            | Self::WhoAmI {}
+            | Self::Search { .. }
             | Self::ReceiptShow { .. }
             | Self::Export { .. }
             | Self::IncidentReport { .. }
@@ -235,6 +275,10 @@ pub struct EventDraft {
     pub evidence: Vec<EvidenceId>,
     /// What makes a repeat of it the same event; without one it has no repeats.
     pub deduplication_key: Option<Key>,
+    /// When it was observed; now without one.
+    pub observed_at: Option<Timestamp>,
+    /// What came with it: kept, and read by no decision.
+    pub extensions: Option<Extensions>,
 }
 
 /// A restriction to be made.
@@ -389,7 +433,17 @@ pub async fn answer(space: &dyn Space, identity: &ActorId, request: Request) -> 
         Request::ReentryTest { predicate } => trigger::test(space, predicate),
         Request::BenchList { all } => Ok(bench::list(&space.view(), all)),
         Request::BenchShow { decision_id } => Ok(bench::show(&space.view(), &decision_id)),
-        Request::BenchDecide { decision_id, option } => bench::decide(space, identity, &decision_id, &option).await,
+        Request::BenchDecide { decision_id, option, packet_digest } => {
+            bench::decide(space, identity, &decision_id, &option, packet_digest).await
+        }
+        Request::DecisionList { packet_id } => Ok(decision::list(&space.view(), packet_id.as_ref())),
+        Request::RestrictionList => Ok(overview::restrictions(&space.view())),
+        Request::RestrictionChoices { issuer } => Ok(overview::restrictable(&space.view(), &issuer)),
+        Request::WorkList => Ok(overview::work(&space.view())),
+        Request::BudgetShow => Ok(overview::budgets(&space.view())),
+        Request::ReceiptList => Ok(overview::receipts(&space.view())),
+        Request::WhoAmI {} => Ok(overview::who(&space.view(), identity)),
+        Request::Search { words } => Ok(overview::search(&space.view(), &words)),
         Request::EventSend(draft) => act::send(space, identity, draft).await,
         Request::PayloadSend { payload, key_id, signature } => {
             act::hand_in(space, &payload, key_id.zip(signature)).await
@@ -426,14 +480,28 @@ pub async fn answer(space: &dyn Space, identity: &ActorId, request: Request) -> 
     }
 }
 
+pub(crate) use act::producer_of;
 pub use bench::futile;
+pub(crate) use bench::{decision_type, is_waiting};
 pub use obligation::trace;
+pub(crate) use overview::waiting;
 pub use record::{backup, rebuild, verify, verify_at_rest};
 
 /// The identity that whoever runs this process speaks for unless told otherwise: the user.
 #[must_use]
 pub fn default_identity(view: &View) -> ActorId {
     view.state.profile().map_or_else(|| ActorId::from("nobody"), |profile| profile.user.clone())
+}
+
+/// Why nobody comes in as this identity: it is not registered, was revoked, or is a service or participant.
+pub(crate) fn shut_out(view: &View, identity: &ActorId) -> Option<Answer> {
+    let current = view
+        .state
+        .identity(identity)
+        .is_some_and(|registered| registered.revoked_at.is_none() && registered.standing == Standing::Current);
+    let reason = "this identity was revoked, or is not registered";
+    let denial = || Denial::new(RefusalCode::Unauthenticated, CheckKind::Authentication, reason).of(identity);
+    not_to_be_spoken_for(view, identity).or_else(|| (!current).then(|| Answer::refused(&[denial()])))
 }
 
 /// A face speaks for people and for what observes on their behalf, never for the runtime's services or a participant.

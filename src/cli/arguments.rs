@@ -1,6 +1,7 @@
 //! What can be typed.
 
 use super::incident::Incident;
+use super::token::Token;
 use crate::request::{EventDraft, Request, RestrictDraft};
 use clap::{Args, Parser, Subcommand};
 use closer_contracts::id::{ActorId, Text};
@@ -61,6 +62,20 @@ Examples:
   closer run examples/certificate-renewal --answer   answers `allow` to whatever is asked
   closer run DIR --until-stopped                     serves until it is interrupted")]
     Run(Run),
+    /// Runs a deployment unattended, with its HTTP door open, until it is stopped; founds it first where it is new.
+    #[command(after_help = "\
+Examples:
+  closer serve examples/certificate-renewal          says where it listens and how to sign in
+  CLOSER_LOG_FORMAT=json closer serve DIR            what it notices as JSON, one object a line, on stderr")]
+    Serve {
+        /// The deployment's folder.
+        directory: PathBuf,
+    },
+    /// Bearer tokens of the HTTP door, each bound to a registered identity.
+    #[command(subcommand)]
+    Token(Token),
+    /// Makes a link that signs one browser in, once, as the user or the identity given by --as.
+    Signin,
     /// Announces changes.
     #[command(subcommand)]
     Event(Event),
@@ -79,6 +94,17 @@ Examples:
   closer restrict --issuer issuer.security --operation certificate.renew --target x509 local web.pem --reason 'key lost'
   closer restrict --issuer issuer.security --grant grant.renew-web --reason 'no longer wanted'")]
     Restrict(Restrict),
+    /// Lists leads, investigations and briefs: what nobody has assessed, what is under way, which assessments were formed.
+    Work,
+    /// Shows what is used and held of the deployment's budget.
+    Budgets,
+    /// Lists what is restricted now, and until when each case is to be reconciled.
+    Restrictions,
+    /// Finds obligations, packets, evidence and receipts in which some words occur.
+    Search {
+        /// The words.
+        words: String,
+    },
     /// Receipts of commits.
     #[command(subcommand)]
     Receipt(Receipt),
@@ -241,6 +267,11 @@ pub(super) enum Bench {
         /// Which.
         id: String,
     },
+    /// Lists the answers that were given, and what became of each.
+    Decisions {
+        /// Of this packet only.
+        id: Option<String>,
+    },
     /// Answers a packet with one of its options.
     #[command(after_help = "Example:\n  closer bench decide decision-episode-....1 allow")]
     Decide {
@@ -278,6 +309,8 @@ pub(super) struct Restrict {
 
 #[derive(Debug, Subcommand)]
 pub(super) enum Receipt {
+    /// Lists the receipts, the newest first.
+    List,
     /// Shows a receipt.
     Show {
         /// Its id, or the version it led to.
@@ -369,7 +402,15 @@ impl Verb {
             },
             Self::Bench(Bench::List { all }) => Request::BenchList { all },
             Self::Bench(Bench::Show { id }) => Request::BenchShow { decision_id: id.into() },
-            Self::Bench(Bench::Decide { id, option }) => Request::BenchDecide { decision_id: id.into(), option },
+            Self::Bench(Bench::Decide { id, option }) => {
+                Request::BenchDecide { decision_id: id.into(), option, packet_digest: None }
+            }
+            Self::Bench(Bench::Decisions { id }) => Request::DecisionList { packet_id: id.map(Into::into) },
+            Self::Work => Request::WorkList,
+            Self::Budgets => Request::BudgetShow,
+            Self::Restrictions => Request::RestrictionList,
+            Self::Search { words } => Request::Search { words },
+            Self::Receipt(Receipt::List) => Request::ReceiptList,
             Self::Event(event) => event.request()?,
             Self::Restrict(restrict) => Request::Restrict(restrict.draft()),
             Self::Receipt(Receipt::Show { receipt }) => Request::ReceiptShow { receipt },
@@ -394,6 +435,9 @@ impl Verb {
             }
             Self::Init { .. }
             | Self::Run(_)
+            | Self::Serve { .. }
+            | Self::Token(_)
+            | Self::Signin
             | Self::Restore { .. }
             | Self::Keys(Keys::New { .. } | Keys::Sign { .. }) => {
                 return Err("this verb asks no space".to_owned());
@@ -423,6 +467,8 @@ impl Event {
             change_kind: change.into(),
             evidence: evidence.into_iter().map(Into::into).collect(),
             deduplication_key: key.map(Into::into),
+            observed_at: None,
+            extensions: None,
         }))
     }
 }

@@ -22,16 +22,7 @@ const HORIZON_MS: u64 = 5_000;
 
 pub(super) async fn run(arguments: &Run, talk: Talk) -> Result<Exit, Error> {
     let deployment = Deployment::load(&arguments.directory, &now())?;
-    if !wiring::is_founded(&deployment.store) {
-        wiring::init(&deployment, &mut |line| talk.say(line)).await?;
-    }
-    let live = match Live::start(&deployment).await {
-        Err(Error::Actors(closer_actors::Error::Unfounded)) => {
-            wiring::init(&deployment, &mut |line| talk.say(line)).await?;
-            Live::start(&deployment).await?
-        }
-        started => started?,
-    };
+    let live = started(&deployment, talk).await?;
     talk.say(&format!("running {}", deployment.directory.display()));
     let until = match (arguments.until_idle, arguments.until_stopped) {
         (true, _) => Until::Idle,
@@ -48,8 +39,22 @@ pub(super) async fn run(arguments: &Run, talk: Talk) -> Result<Exit, Error> {
     told
 }
 
+/// The deployment's space, running; founded first where it is new.
+pub(super) async fn started(deployment: &Deployment, talk: Talk) -> Result<Live, Error> {
+    if !wiring::is_founded(&deployment.store) {
+        wiring::init(deployment, &mut |line| talk.say(line)).await?;
+    }
+    match Live::start(deployment).await {
+        Err(Error::Actors(closer_actors::Error::Unfounded)) => {
+            wiring::init(deployment, &mut |line| talk.say(line)).await?;
+            Live::start(deployment).await
+        }
+        started => started,
+    }
+}
+
 /// Resolves when the process is asked to end.
-async fn stopped() -> std::io::Result<()> {
+pub(super) async fn stopped() -> std::io::Result<()> {
     let mut terminated = tokio::signal::unix::signal(tokio::signal::unix::SignalKind::terminate())?;
     tokio::select! {
         interrupted = tokio::signal::ctrl_c() => interrupted,
@@ -96,7 +101,7 @@ async fn answer(live: &Live, view: &View, decision_id: DecisionId, option: &str,
     let question = view.packets.get(&decision_id).map(|packet| packet.packet.body.question.clone());
     talk.say(&format!("asked: {}", question.as_ref().map_or("", |question| question.as_str())));
     let identity = request::default_identity(view);
-    let request = Request::BenchDecide { decision_id, option: option.to_owned() };
+    let request = Request::BenchDecide { decision_id, option: option.to_owned(), packet_digest: None };
     let answer = request::answer(&**live.space(), &identity, request).await?;
     match answer.outcome {
         Outcome::Done => talk.say(&format!("answered: {option}")),

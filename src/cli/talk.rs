@@ -7,6 +7,7 @@ use crate::error::Error;
 use crate::request::{self, Answer, Asked, Request};
 use crate::socket;
 use crate::space::{Resting, Space};
+use crate::visible::visible;
 use crate::wiring::{is_founded, lost_log};
 use closer_contracts::id::ActorId;
 use closer_store::{Log, StoreError};
@@ -28,14 +29,14 @@ pub(super) struct Talk {
 impl Talk {
     /// One line of talk.
     pub(super) fn say(self, line: &str) {
-        write_line(std::io::stderr(), &shown(line, false));
+        write_line(std::io::stderr(), &visible(line, false));
     }
 
     /// One line of data.
     pub(super) fn put(self, line: &str) {
         match self.json {
             true => write_line(std::io::stdout(), line),
-            false => write_line(std::io::stdout(), &shown(line, false)),
+            false => write_line(std::io::stdout(), &visible(line, false)),
         }
     }
 
@@ -67,7 +68,7 @@ impl Talk {
             line.push_str(&format!(": {inner}"));
             cause = inner.source();
         }
-        write_line(std::io::stderr(), &shown(&line, true));
+        write_line(std::io::stderr(), &visible(&line, true));
         exit
     }
 }
@@ -76,21 +77,6 @@ fn misfit_data(misfit: &Misfit) -> Value {
     json!({
         "error": misfit.reason, "file": misfit.file, "line": misfit.line, "column": misfit.column, "field": misfit.field,
     })
-}
-
-/// A line as a terminal may show it: what controls the terminal or the direction of text is written out. Much of what is told
-/// was written by agents and sources, and none of that draws on the place where a person decides.
-fn shown(line: &str, keeps_lines: bool) -> String {
-    let mut shown = String::with_capacity(line.len());
-    for character in line.chars() {
-        let directs = matches!(character, '\u{200e}' | '\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}');
-        match character {
-            '\n' if keeps_lines => shown.push('\n'),
-            _ if directs || character.is_control() => shown.extend(character.escape_unicode()),
-            _ => shown.push(character),
-        }
-    }
-    shown
 }
 
 /// A reader that went away is no error of ours.
@@ -107,14 +93,29 @@ pub(super) async fn ask(
     request: Request,
     talk: Talk,
 ) -> Result<Exit, Error> {
-    let store = Deployment::store_of(directory)?;
-    if let Some(lost) = lost_log(&store) {
+    Ok(talk.tell(&asked(directory, identity, request).await?))
+}
+
+/// Why a deployment's space cannot be asked: there is none yet.
+pub(super) fn unfounded(store: &Path, directory: &Path) -> Result<Option<Answer>, Error> {
+    if let Some(lost) = lost_log(store) {
         return Err(Error::Store(lost.into()));
     }
-    if !is_founded(&store) {
-        let text =
-            format!("there is no space in {} yet; begin with: closer init {}", store.display(), directory.display());
-        return Ok(talk.tell(&Answer::absent(text)));
+    let missing = !is_founded(store);
+    Ok(missing.then(|| {
+        Answer::absent(format!(
+            "there is no space in {} yet; begin with: closer init {}",
+            store.display(),
+            directory.display()
+        ))
+    }))
+}
+
+/// As [`ask`], with the answer untold.
+pub(super) async fn asked(directory: &Path, identity: Option<ActorId>, request: Request) -> Result<Answer, Error> {
+    let store = Deployment::store_of(directory)?;
+    if let Some(answer) = unfounded(&store, directory)? {
+        return Ok(answer);
     }
     let patience = Instant::now() + PATIENCE;
     loop {
@@ -132,7 +133,7 @@ pub(super) async fn ask(
             }
             answer => answer?,
         };
-        return Ok(talk.tell(&answer));
+        return Ok(answer);
     }
 }
 

@@ -3,6 +3,7 @@
 use super::{Answer, EventDraft, RestrictDraft, bench, change};
 use crate::error::Error;
 use crate::space::Space;
+use closer_contracts::Digest;
 use closer_contracts::audit::{RestrictionStatement, RestrictiveAction};
 use closer_contracts::envelope::{Body, Payload};
 use closer_contracts::event::{Certainty, Event};
@@ -21,7 +22,15 @@ const RECONCILE_MS: u64 = 24 * 3_600_000;
 pub(super) async fn send(space: &dyn Space, identity: &ActorId, draft: EventDraft) -> Result<Answer, Error> {
     let view = space.view();
     let now = space.moment().now;
-    let event_id = EventId::new(space.fresh("event"));
+    // A repeat under its key is the same event: it has the same id, and was observed when it was observed first.
+    let event_id = draft.deduplication_key.as_ref().map_or_else(
+        || EventId::new(space.fresh("event")),
+        |key| {
+            let named = format!("{}\n{key}", draft.source_id);
+            EventId::new(closer_protocol::derived_id("event", &Digest::of(named.as_bytes()).to_string()))
+        },
+    );
+    let before = view.events.get(&event_id).map(|known| known.body.observed_at.clone());
     let mut cited = Vec::new();
     for id in &draft.evidence {
         let Some(evidence) = view.evidence.get(id) else {
@@ -37,13 +46,13 @@ pub(super) async fn send(space: &dyn Space, identity: &ActorId, draft: EventDraf
         deduplication_key: draft.deduplication_key.unwrap_or_else(|| Key::from(event_id.as_str())),
         event_id,
         source: SourceRef { source_id: draft.source_id },
-        observed_at: now.clone(),
+        observed_at: draft.observed_at.or(before).unwrap_or_else(|| now.clone()),
         received_at: now.clone(),
         entity_ref: draft.entity_ref,
         change_kind: draft.change_kind,
         evidence_refs: cited,
         certainty: Certainty::Observed,
-        extensions: None,
+        extensions: draft.extensions,
     };
     let lineage = Lineage {
         parents: Vec::new(),
@@ -128,4 +137,9 @@ pub(super) async fn restrict(space: &dyn Space, draft: RestrictDraft) -> Result<
         Reply::Recorded(_) | Reply::Refused(_) => "restricted",
     };
     Ok(Answer::replied(&reply, what))
+}
+
+/// Who a payload says it is from, where it can be read.
+pub(crate) fn producer_of(text: &str) -> Option<ActorId> {
+    Payload::read(text.as_bytes()).ok().map(|payload| payload.envelope().producer.actor_id.clone())
 }

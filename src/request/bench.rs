@@ -3,6 +3,7 @@
 use super::Answer;
 use crate::error::Error;
 use crate::space::Space;
+use closer_contracts::Digest;
 use closer_contracts::audit::{DecisionType, UserDecision};
 use closer_contracts::briefcase::{GrantProposal, PacketStatus};
 use closer_contracts::id::{ActorId, DecisionId, Text};
@@ -73,11 +74,22 @@ pub(super) fn show(view: &View, id: &DecisionId) -> Answer {
     if is_waiting(packet) {
         text.push(format!("answer with: closer bench decide {id} OPTION"));
     }
-    Answer::done(json!({ "packet": &**body, "status": packet.status, "decision": packet.decision }), text)
+    let told = json!({
+        "packet": &**body, "status": packet.status, "decision": packet.decision,
+        "digest": packet.packet.payload.content_digest(), "admitted_at": packet.packet.admitted_at,
+        "answered_as": answers(packet),
+    });
+    Answer::done(told, text)
+}
+
+/// The kind of answer that each option is.
+fn answers(packet: &Packet) -> Value {
+    let options = packet.packet.body.alternatives.iter().map(|option| option.option_id.as_str());
+    options.map(|option| (option.to_owned(), json!(decision_type(packet, option)))).collect()
 }
 
 /// What kind of answer an option is. Only one that was offered can be chosen.
-fn decision_type(packet: &Packet, option: &str) -> Option<DecisionType> {
+pub(crate) fn decision_type(packet: &Packet, option: &str) -> Option<DecisionType> {
     let offered = packet.packet.body.alternatives.iter().any(|alternative| alternative.option_id.as_str() == option);
     offered.then_some(match option {
         "allow" => DecisionType::ScopedAuthorization,
@@ -124,6 +136,7 @@ pub(super) async fn decide(
     identity: &ActorId,
     id: &DecisionId,
     option: &str,
+    shown: Option<Digest>,
 ) -> Result<Answer, Error> {
     let view = space.view();
     let Some(packet) = view.packets.get(id) else {
@@ -136,7 +149,10 @@ pub(super) async fn decide(
     };
     let decision = UserDecision {
         decision_id: DecisionId::new(space.fresh("answer")),
-        briefcase_ref: ArtifactRef { id: id.as_str().into(), digest: packet.packet.payload.content_digest() },
+        briefcase_ref: ArtifactRef {
+            id: id.as_str().into(),
+            digest: shown.unwrap_or(packet.packet.payload.content_digest()),
+        },
         selected_option_or_instruction: Text::from(option),
         authenticated_issuer: issuer(&view, identity),
         issued_at: space.moment().now,

@@ -14,8 +14,12 @@ mod disclosure;
 #[cfg(test)]
 mod examples;
 #[cfg(test)]
+mod http;
+#[cfg(test)]
 mod looks;
 #[cfg(test)]
 mod store;
 #[cfg(test)]
 mod urgent;
+#[cfg(test)]
+mod web;

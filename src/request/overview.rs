@@ -1,0 +1,255 @@
+//! The space at a glance: what is restricted, which receipts there are, where some words occur.
+
+use super::{Answer, bench, obligation, words};
+use closer_contracts::id::{ActorId, EvidenceId};
+use closer_contracts::item::{AffectedScope, Item, ItemKind, Restriction};
+use closer_contracts::refs::TargetPattern;
+use closer_protocol::view::View;
+use closer_protocol::{ledger, urgent};
+use serde_json::{Value, json};
+use std::collections::BTreeSet;
+
+/// The most entries of each view of the work.
+const SHOWN_MAX: usize = 100;
+
+/// Everything in which a person's words occur: obligations by id and question, packets, answers, claims and evidence by id.
+pub(super) fn search(view: &View, words: &str) -> Answer {
+    let wanted = words.trim().to_lowercase();
+    let holds = |text: &str| !wanted.is_empty() && text.to_lowercase().contains(&wanted);
+    let mut found: Vec<(&'static str, String, String)> = Vec::new();
+    let obligations = obligation::every(view);
+    let about = obligations
+        .filter(|obligation| holds(obligation.obligation_id.as_str()) || holds(obligation.gap.text.as_str()));
+    found.extend(
+        about.map(|obligation| ("obligation", obligation.obligation_id.to_string(), obligation.gap.text.to_string())),
+    );
+    let packets = view.packets.iter().filter(|(id, packet)| {
+        let body = &packet.packet.body;
+        holds(id.as_str()) || holds(body.question.as_str()) || body.obligation_ids.iter().any(|id| holds(id.as_str()))
+    });
+    found.extend(packets.map(|(id, packet)| ("packet", id.to_string(), packet.packet.body.question.to_string())));
+    let evidence = view
+        .evidence
+        .iter()
+        .filter(|(id, evidence)| holds(id.as_str()) || holds(evidence.body.target_binding.target.address.as_str()));
+    found.extend(evidence.map(|(id, evidence)| {
+        ("evidence", id.to_string(), format!("of `{}`", evidence.body.target_binding.target.address))
+    }));
+    let receipts = view.commits.iter().filter_map(|(version, committed)| {
+        let receipt = committed.receipt.as_ref()?;
+        holds(receipt.receipt_id.as_str())
+            .then(|| ("receipt", receipt.receipt_id.to_string(), format!("version {version}")))
+    });
+    found.extend(receipts);
+    let text = found.iter().map(|(kind, id, text)| format!("{kind:<11} {id}  {text}")).collect();
+    let told: Vec<Value> =
+        found.iter().map(|(kind, id, text)| json!({ "kind": kind, "id": id, "text": text })).collect();
+    Answer::done(json!({ "found": told }), text)
+}
+
+/// What is restricted, by whom and why, and until when each case is to be reconciled.
+pub(super) fn restrictions(view: &View) -> Answer {
+    let urgent = || {
+        view.commits.iter().filter_map(|(version, committed)| {
+            let details = committed.receipt.as_ref()?.urgent_details.as_ref()?;
+            Some((*version, details))
+        })
+    };
+    let told = |restriction: &Restriction| {
+        let case = urgent().find(|(_, details)| {
+            details.affected_scope == restriction.affected_scope
+                && details.restrictive_authority_ref.as_str() == restriction.issued_by.as_str()
+        });
+        let covers = words::scope(&restriction.affected_scope);
+        let due = case.map(|(_, details)| details.reconciliation_due_at.clone());
+        let waits = case.is_some_and(|(version, _)| view.outstanding.contains_key(&version));
+        let data = json!({
+            "restriction_id": restriction.restriction_id, "covers": covers, "affected_scope": restriction.affected_scope,
+            "reason": restriction.reason, "issued_by": restriction.issued_by, "version": case.map(|(version, _)| version),
+            "reconcile_by": due, "awaits_reconciliation": waits,
+            "independent_owner": case.map(|(_, details)| &details.independent_owner),
+            "reconciliation_obligation_id": case.map(|(_, details)| &details.reconciliation_obligation_id),
+        });
+        let until = due.map_or_else(String::new, |due| format!("; to be reconciled by {}", due.as_str()));
+        let text = format!("{covers}: {} (by {}{until})", restriction.reason, restriction.issued_by);
+        (data, text)
+    };
+    let (data, text): (Vec<Value>, Vec<String>) = view.state.restrictions_in_force().map(told).unzip();
+    Answer::done(json!({ "restrictions": data }), text)
+}
+
+/// Receipts of commits, the newest first.
+pub(super) fn receipts(view: &View) -> Answer {
+    let listed = view.commits.iter().rev().filter_map(|(version, committed)| {
+        let receipt = committed.receipt.as_ref()?;
+        let data = json!({
+            "version": version, "receipt_id": receipt.receipt_id, "delta_id": receipt.delta_id,
+            "committed_at": receipt.committed_at, "admission_path": receipt.admission_path,
+            "changes": committed.commit.delta.changes.len(),
+        });
+        Some((
+            data,
+            format!(
+                "{version:>5}  {}  {}  {}",
+                receipt.committed_at.as_str(),
+                receipt.admission_path,
+                receipt.receipt_id
+            ),
+        ))
+    });
+    let (data, text): (Vec<Value>, Vec<String>) = listed.unzip();
+    Answer::done(json!({ "receipts": data }), text)
+}
+
+/// How many packets wait for an answer.
+pub(crate) fn waiting(view: &View) -> usize {
+    view.packets.values().filter(|packet| bench::is_waiting(packet)).count()
+}
+
+/// Whoever asks, as the registry knows them.
+pub(super) fn who(view: &View, identity: &ActorId) -> Answer {
+    let shut_out = super::shut_out(view, identity);
+    shut_out.unwrap_or_else(|| {
+        let registered = view.state.identity(identity);
+        let appointed = view.state.appointment(identity).is_some();
+        let data = json!({
+            "identity": identity, "kind": registered.map(|registered| registered.kind),
+            "roles": registered.map(|registered| &registered.roles), "appointed": appointed,
+            "governs": view.state.is_user(identity),
+        });
+        Answer::done(data, vec![identity.to_string()])
+    })
+}
+
+/// The three views beside The Bench: what nobody has assessed, what is under way, which assessments were formed (§7.3).
+pub(super) fn work(view: &View) -> Answer {
+    let assessed: BTreeSet<&EvidenceId> = view
+        .results
+        .values()
+        .flat_map(|result| &result.body.assessments)
+        .map(|relation| &relation.evidence_id)
+        .collect();
+    let mut leads: Vec<Value> = view
+        .eligible
+        .iter()
+        .map(|(id, causes)| {
+            let text = causes.first().map_or("it is eligible for work", |cause| cause.reason.as_str());
+            json!({ "id": id, "obligation_id": id, "text": text, "at": null })
+        })
+        .collect();
+    let mut unassessed: Vec<_> = view.evidence.iter().filter(|(id, _)| !assessed.contains(id)).collect();
+    unassessed.sort_by(|(_, one), (_, other)| other.admitted_at.cmp(&one.admitted_at));
+    leads.extend(unassessed.into_iter().take(SHOWN_MAX).map(|(id, evidence)| {
+        let target = &evidence.body.target_binding.target;
+        let text = format!("evidence of `{}` of `{}` that no work has assessed", target.address, target.account);
+        let obligation = evidence.payload.envelope().obligation_ids.first();
+        json!({ "id": id, "obligation_id": obligation, "text": text, "at": evidence.admitted_at })
+    }));
+    let under_way = view.under_way.values().filter_map(|id| view.episodes.get(id));
+    let investigations: Vec<Value> = under_way
+        .map(|episode| {
+            let text = episode.causes.first().map_or("work", |cause| cause.reason.as_str());
+            json!({
+                "id": episode.episode_id, "obligation_id": episode.obligation_id, "text": text, "at": episode.began_at,
+            })
+        })
+        .collect();
+    let mut results: Vec<_> = view.results.iter().collect();
+    results.sort_by(|(_, one), (_, other)| other.admitted_at.cmp(&one.admitted_at));
+    let briefs = results.into_iter().take(SHOWN_MAX).map(|(id, result)| {
+        let body = &result.body;
+        let assessments: Vec<String> = body
+            .assessments
+            .iter()
+            .map(|relation| format!("{} `{}`", relation.relation, relation.proposition_id))
+            .collect();
+        let mut text = match assessments.is_empty() {
+            true => "no evidence was assessed".to_owned(),
+            false => format!("evidence {}", assessments.join(", ")),
+        };
+        if !body.action_proposals.is_empty() {
+            let proposed: Vec<&str> =
+                body.action_proposals.iter().map(|proposal| proposal.operation.as_str()).collect();
+            text.push_str(&format!("; proposed: {}", proposed.join(", ")));
+        }
+        let obligation = result.payload.envelope().obligation_ids.first();
+        json!({ "id": id, "obligation_id": obligation, "text": text, "at": result.admitted_at })
+    });
+    let briefs: Vec<Value> = briefs.collect();
+    let text = [("lead", &leads), ("investigation", &investigations), ("brief", &briefs)]
+        .into_iter()
+        .flat_map(|(name, entries)| entries.iter().map(move |entry| format!("{name:<14} {}", line_of(entry))))
+        .collect();
+    Answer::done(json!({ "leads": leads, "investigations": investigations, "briefs": briefs }), text)
+}
+
+fn line_of(entry: &Value) -> String {
+    let text = |name: &str| entry.get(name).and_then(Value::as_str).unwrap_or_default();
+    format!("{}  {}", text("obligation_id"), text("text"))
+}
+
+/// What is used and held of the deployment's budget, where there is a limit.
+pub(super) fn budgets(view: &View) -> Answer {
+    let balance = view.ledger.balance(&ledger::deployment_budget());
+    let limited = || balance.iter().filter(|(.., limit)| limit.is_some());
+    let text = limited().map(|(name, used, reserved, limit)| {
+        format!("{name:<12} {used} used, {reserved} held, of {}", limit.unwrap_or_default())
+    });
+    let told = limited().map(|(name, used, reserved, limit)| {
+        json!({ "dimension": name, "used": used, "reserved": reserved, "limit": limit })
+    });
+    Answer::done(json!({ "budgets": told.collect::<Vec<_>>() }), text.collect())
+}
+
+/// What an issuer may restrict now, the widest first: as far as its appointment reaches.
+pub(super) fn restrictable(view: &View, issuer: &ActorId) -> Answer {
+    let Some(appointment) = view.state.appointment(issuer) else {
+        return Answer::not_found("appointment", issuer.as_str());
+    };
+    let items = |kind| view.state.items(kind).map(|accepted| &accepted.item);
+    let mut scopes = vec![AffectedScope::Space {}];
+    scopes.extend(items(ItemKind::Operation).filter_map(|item| {
+        let Item::Operation(operation) = item else { return None };
+        Some(AffectedScope::Operation { operation: operation.operation.clone() })
+    }));
+    scopes.extend(
+        obligation::every(view)
+            .filter(|obligation| obligation.status.is_open())
+            .map(|obligation| AffectedScope::Obligation { obligation_id: obligation.obligation_id.clone() }),
+    );
+    let mut targets: Vec<AffectedScope> = Vec::new();
+    for item in items(ItemKind::Grant) {
+        let Item::Grant(grant) = item else { continue };
+        if grant.revocation.revoked_by.is_some() {
+            continue;
+        }
+        scopes.push(AffectedScope::Grant { grant_id: grant.grant_id.clone() });
+        let exact = grant.targets.iter().filter(|targets| targets.is_exact());
+        targets.extend(exact.flat_map(|pattern| {
+            grant
+                .allowed_operations
+                .iter()
+                .map(|operation| AffectedScope::Target { operation: Some(operation.clone()), targets: pattern.clone() })
+        }));
+    }
+    targets.extend(view.actions.values().map(|action| AffectedScope::Target {
+        operation: Some(action.body.operation.clone()),
+        targets: TargetPattern::exactly(&action.body.target),
+    }));
+    for target in targets {
+        if !scopes.contains(&target) {
+            scopes.push(target);
+        }
+    }
+    let in_force: Vec<&AffectedScope> =
+        view.state.restrictions_in_force().map(|restriction| &restriction.affected_scope).collect();
+    scopes.retain(|scope| urgent::within(view, appointment, scope) && !in_force.contains(&scope));
+    scopes.truncate(SHOWN_MAX);
+    let told: Vec<Value> =
+        scopes.iter().map(|scope| json!({ "covers": words::scope(scope), "affected_scope": scope })).collect();
+    let data = json!({
+        "issuer": issuer, "independent_owner": appointment.independent_owner,
+        "reconcile_within_ms": appointment.reconcile_within_ms, "choices": told,
+    });
+    Answer::done(data, scopes.iter().map(words::scope).collect())
+}
