@@ -113,6 +113,11 @@ pub enum Request {
     },
     /// What nobody has assessed, what is under way, which assessments were formed.
     WorkList,
+    /// One piece of evidence.
+    EvidenceShow {
+        /// Which.
+        evidence_id: EvidenceId,
+    },
     /// What is used and held of the budget.
     BudgetShow,
     /// Receipts of commits.
@@ -240,6 +245,7 @@ impl Request {
             | Self::RestrictionList
             | Self::RestrictionChoices { .. }
             | Self::WorkList
+            | Self::EvidenceShow { .. }
             | Self::BudgetShow
             | Self::ReceiptList
             | Self::WhoAmI {}
@@ -440,6 +446,7 @@ pub async fn answer(space: &dyn Space, identity: &ActorId, request: Request) -> 
         Request::RestrictionList => Ok(overview::restrictions(&space.view())),
         Request::RestrictionChoices { issuer } => Ok(overview::restrictable(&space.view(), &issuer)),
         Request::WorkList => Ok(overview::work(&space.view())),
+        Request::EvidenceShow { evidence_id } => Ok(overview::evidence(&space.view(), &evidence_id)),
         Request::BudgetShow => Ok(overview::budgets(&space.view())),
         Request::ReceiptList => Ok(overview::receipts(&space.view())),
         Request::WhoAmI {} => Ok(overview::who(&space.view(), identity)),

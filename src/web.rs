@@ -69,6 +69,7 @@ static PAGES: &[Page] = &[
     Page { urgent: true, ..shows("/stop", |door, visit| Box::pin(restrictions::ask(door, visit))) },
     Page { urgent: true, ..takes("/stop", |door, visit| Box::pin(restrictions::stop(door, visit))) },
     shows("/search", |door, visit| Box::pin(search::search(door, visit))),
+    shows("/evidence/{evidence_id}", |door, visit| Box::pin(search::evidence(door, visit))),
     shows("/devices", |door, visit| Box::pin(devices::list(door, visit))),
     takes("/devices/code", |door, visit| Box::pin(devices::code(door, visit))),
     takes("/devices/end", |door, visit| Box::pin(devices::end(door, visit))),

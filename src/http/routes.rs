@@ -223,6 +223,12 @@ pub(super) static ROUTES: &[Route] = &[
         Given { query: &[], schema: api::schema::work, handler: handler!(api::read::work) },
     ),
     get(
+        "/v1/evidence/{evidence_id}",
+        "showEvidence",
+        "One piece of evidence, as it was recorded",
+        Given { query: &[], schema: api::schema::evidence, handler: handler!(api::read::evidence) },
+    ),
+    get(
         "/v1/budgets",
         "showBudgets",
         "What is used and held of the budget",

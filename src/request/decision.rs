@@ -1,7 +1,7 @@
 //! Decisions: every answer that was given, and what became of it. From the record, never from a guess.
 
 use super::Answer;
-use closer_contracts::audit::{DecisionType, UserDecision};
+use closer_contracts::audit::{DecisionType, Grant, UserDecision};
 use closer_contracts::id::{DecisionId, GrantId, PayloadId};
 use closer_contracts::refs::ArtifactRef;
 use closer_protocol::entry::AttemptStatus;
@@ -75,7 +75,7 @@ fn one(view: &View, packet_id: &DecisionId, reference: &ArtifactRef, decision: &
         "packet_digest": decision.briefcase_ref.digest, "digest": reference.digest,
         "grant_id": granted.map(|_| &grant_id), "fate": fate.as_str(), "fate_text": words,
         "attempts": attempts(view, &grant_id),
-        "can_be_taken_back": granted.is_some_and(|grant| grant.revocation.revoked_by.is_none()),
+        "can_be_taken_back": granted.is_some_and(|grant| is_open(view, grant)),
     });
     let text = format!(
         "{}  {}  `{}` to {packet_id}: {words}",
@@ -84,6 +84,16 @@ fn one(view: &View, packet_id: &DecisionId, reference: &ArtifactRef, decision: &
         decision.selected_option_or_instruction
     );
     (data, text)
+}
+
+/// Whether anything more can be done under a grant: it is not revoked, and not used up by what is known to be done.
+fn is_open(view: &View, grant: &Grant) -> bool {
+    let used = view.calls_under.get(&grant.grant_id).copied().unwrap_or_default();
+    let settled = !view.attempts.values().any(|attempt| {
+        attempt.action.authority_ref.as_str() == grant.grant_id.as_str() && !attempt.status.is_settled()
+    });
+    let spent = settled && grant.resource_bounds.calls.is_some_and(|calls| used >= calls);
+    grant.revocation.revoked_by.is_none() && !spent
 }
 
 fn attempts(view: &View, grant_id: &GrantId) -> Vec<Value> {

@@ -1,8 +1,9 @@
 //! The space at a glance: what is restricted, which receipts there are, where some words occur.
 
 use super::{Answer, bench, obligation, words};
+use closer_contracts::audit::UrgentDetails;
 use closer_contracts::id::{ActorId, EvidenceId};
-use closer_contracts::item::{AffectedScope, Item, ItemKind, Restriction};
+use closer_contracts::item::{AffectedScope, Item, ItemKind, Restriction, Standing};
 use closer_contracts::refs::TargetPattern;
 use closer_protocol::view::View;
 use closer_protocol::{ledger, urgent};
@@ -33,7 +34,9 @@ pub(super) fn search(view: &View, words: &str) -> Answer {
         .iter()
         .filter(|(id, evidence)| holds(id.as_str()) || holds(evidence.body.target_binding.target.address.as_str()));
     found.extend(evidence.map(|(id, evidence)| {
-        ("evidence", id.to_string(), format!("of `{}`", evidence.body.target_binding.target.address))
+        let binding = &evidence.body.target_binding;
+        let text = format!("observation {} of `{}`", binding.observation_version, binding.target.address);
+        ("evidence", id.to_string(), text)
     }));
     let receipts = view.commits.iter().filter_map(|(version, committed)| {
         let receipt = committed.receipt.as_ref()?;
@@ -74,7 +77,22 @@ pub(super) fn restrictions(view: &View) -> Answer {
         let text = format!("{covers}: {} (by {}{until})", restriction.reason, restriction.issued_by);
         (data, text)
     };
-    let (data, text): (Vec<Value>, Vec<String>) = view.state.restrictions_in_force().map(told).unzip();
+    // A grant that was revoked at once leaves no restriction behind, only its case.
+    let revoked = urgent().filter(|(version, details)| {
+        matches!(details.affected_scope, AffectedScope::Grant { .. }) && view.outstanding.contains_key(version)
+    });
+    let case = |(version, details): (u64, &UrgentDetails)| Restriction {
+        restriction_id: format!("case-{version}").into(),
+        affected_scope: details.affected_scope.clone(),
+        reason: details.reason.clone(),
+        issued_by: details.restrictive_authority_ref.as_str().into(),
+        standing: Standing::Current,
+    };
+    let known: Vec<&AffectedScope> =
+        view.state.restrictions_in_force().map(|restriction| &restriction.affected_scope).collect();
+    let cases: Vec<Restriction> =
+        revoked.filter(|(_, details)| !known.contains(&&details.affected_scope)).map(case).collect();
+    let (data, text): (Vec<Value>, Vec<String>) = view.state.restrictions_in_force().chain(&cases).map(told).unzip();
     Answer::done(json!({ "restrictions": data }), text)
 }
 
@@ -252,4 +270,22 @@ pub(super) fn restrictable(view: &View, issuer: &ActorId) -> Answer {
         "reconcile_within_ms": appointment.reconcile_within_ms, "choices": told,
     });
     Answer::done(data, scopes.iter().map(words::scope).collect())
+}
+
+/// One piece of evidence, as it was recorded.
+pub(super) fn evidence(view: &View, id: &EvidenceId) -> Answer {
+    let Some(evidence) = view.evidence.get(id) else {
+        return Answer::not_found("evidence", id.as_str());
+    };
+    let binding = &evidence.body.target_binding;
+    let digest = evidence.payload.content_digest();
+    let text = vec![
+        format!(
+            "{id}: observation {} of `{}` of `{}`",
+            binding.observation_version, binding.target.address, binding.target.account
+        ),
+        format!("  recorded   {} {}", evidence.admitted_at.as_str(), words::short(&digest)),
+    ];
+    let data = json!({ "evidence": &*evidence.body, "admitted_at": evidence.admitted_at, "digest": digest });
+    Answer::done(data, text)
 }

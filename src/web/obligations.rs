@@ -2,7 +2,7 @@
 
 use super::frame::Frame;
 use super::picture;
-use super::shown::{Shown, When};
+use super::shown::{Shown, When, with_times};
 use super::trouble::{Trouble, rendered};
 use super::visit::Visit;
 use crate::http::Door;
@@ -197,13 +197,14 @@ pub(super) async fn show(door: &Arc<Door>, visit: Visit) -> Result<Response, Tro
 fn parts(text: &[String]) -> (Vec<Line>, Vec<Shown>, Vec<Line>) {
     let (mut why, mut refused, mut wakes) = (Vec::new(), Vec::new(), Vec::new());
     let mut part = 0;
-    for line in text {
+    // The first line says the status, which stands above.
+    for line in text.iter().skip(1) {
         match line.as_str() {
             "Refused so far:" => part = 1,
             "What would wake it:" => part = 2,
             _ if line.trim_start().starts_with("look: closer") => {}
             _ => {
-                let plain = Line { text: line.trim().into(), deep: line.starts_with("    ") };
+                let plain = Line { text: with_times(line.trim()), deep: line.starts_with("    ") };
                 match part {
                     0 => why.push(plain),
                     1 => refused.push(plain.text),

@@ -1,14 +1,16 @@
-//! Search: where some words occur.
+//! Search: where some words occur; and one piece of evidence whole.
 
 use super::frame::Frame;
-use super::shown::Shown;
+use super::shown::{Shown, When};
 use super::trouble::{Trouble, rendered};
 use super::visit::Visit;
 use crate::http::Door;
 use crate::request::Request;
 use askama::Template;
 use axum::response::Response;
+use closer_contracts::id::EvidenceId;
 use serde::Deserialize;
+use serde_json::Value;
 use std::sync::Arc;
 
 /// The most that one page shows.
@@ -33,6 +35,33 @@ struct Found {
     link: Shown,
 }
 
+#[derive(Deserialize)]
+struct Recorded {
+    evidence: Value,
+    admitted_at: String,
+    digest: Shown,
+}
+
+#[derive(Template)]
+#[template(path = "evidence.html")]
+struct Evidence {
+    frame: Frame,
+    id: Shown,
+    at: Option<When>,
+    digest: Shown,
+    text: Shown,
+}
+
+/// One piece of evidence, as it was recorded: data, and nothing that a page obeys.
+pub(super) async fn evidence(door: &Arc<Door>, visit: Visit) -> Result<Response, Trouble> {
+    let evidence_id = EvidenceId::from(visit.place("evidence_id"));
+    let told: Recorded = visit.ask(door, Request::EvidenceShow { evidence_id: evidence_id.clone() }).await?;
+    let text = serde_json::to_string_pretty(&told.evidence).unwrap_or_default();
+    let frame = Frame { live: false, ..Frame::new(door, &visit, "Evidence", "search") };
+    let (id, at) = (evidence_id.as_str().into(), When::of(Some(&told.admitted_at), &door.now()));
+    Ok(rendered(&Evidence { frame, id, at, digest: told.digest, text: text.into() }))
+}
+
 #[derive(Template)]
 #[template(path = "search.html")]
 struct Search {
@@ -49,6 +78,7 @@ pub(super) async fn search(door: &Arc<Door>, visit: Visit) -> Result<Response, T
     let one = |one: One| Found {
         link: match one.kind.as_str() {
             "obligation" => format!("/obligations/{}", one.id).into(),
+            "evidence" => format!("/evidence/{}", one.id).into(),
             "packet" => format!("/packets/{}", one.id).into(),
             _ => Shown::default(),
         },

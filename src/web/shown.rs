@@ -80,6 +80,19 @@ impl When {
     }
 }
 
+/// A line with every time in it as people read it.
+pub(super) fn with_times(line: &str) -> Shown {
+    let word = |word: &str| {
+        let plain = word.trim_end_matches([':', ';', ',', '.']);
+        let rest = word.get(plain.len()..).unwrap_or_default();
+        match Timestamp::parse(plain) {
+            Ok(at) => format!("{}{rest}", When::new(&at, &at).words),
+            Err(_) => word.to_owned(),
+        }
+    };
+    line.split(' ').map(word).collect::<Vec<_>>().join(" ").into()
+}
+
 /// How far off something is, in the largest unit of which there are two.
 fn relative(ms: i64) -> String {
     let seconds = ms.unsigned_abs() / 1_000;
@@ -110,6 +123,12 @@ mod tests {
         assert_eq!(when("2026-12-01T12:00:01Z").relative.as_str(), "in 1 second");
         assert_eq!(when("2027-01-01T12:00:00Z").relative.as_str(), "in 31 days");
         assert_eq!(When::of(Some("tomorrow"), &now), None);
+    }
+
+    #[test]
+    fn times_in_a_line_are_told_as_people_read_them() {
+        let told = with_times("it is 2026-12-31T01:59:31.689Z: does not hold yet since 2026-12-01T00:00:00Z.");
+        assert_eq!(told.as_str(), "it is 31 Dec 2026, 01:59 UTC: does not hold yet since 1 Dec 2026, 00:00 UTC.");
     }
 
     #[test]

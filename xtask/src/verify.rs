@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 use anyhow::{Context, Result, bail};
 
 use crate::cargo::{cargo, must, report};
-use crate::{arch, tidy, tools, trace};
+use crate::{arch, browser, tidy, tools, trace};
 
 /// How many rows are proved on each run, picked by the current commit.
 const PROVED_ROWS: usize = 40;
@@ -21,6 +21,9 @@ pub(crate) struct Args {
     /// All but these steps, separated by commas
     #[arg(long, value_enum, value_delimiter = ',', conflicts_with = "only")]
     skip: Vec<Step>,
+    /// The Bench in real Chromium too; installs Chromium and Node's packages where they are missing
+    #[arg(long)]
+    with_browser: bool,
 }
 
 /// The steps, cheapest first.
@@ -36,9 +39,10 @@ enum Step {
     Proof,
     Doctests,
     Tests,
+    Browser,
 }
 
-const STEPS: [Step; 10] = [
+const STEPS: [Step; 11] = [
     Step::Tools,
     Step::Fmt,
     Step::Arch,
@@ -49,6 +53,7 @@ const STEPS: [Step; 10] = [
     Step::Proof,
     Step::Doctests,
     Step::Tests,
+    Step::Browser,
 ];
 
 /// Runs every chosen step, also after one has failed, then a summary.
@@ -57,7 +62,8 @@ const STEPS: [Step; 10] = [
 /// Names the steps that failed.
 pub(crate) fn run(root: &Path, args: &Args) -> Result<()> {
     let is_chosen = |step: &Step| {
-        if args.only.is_empty() { !args.skip.contains(step) } else { args.only.contains(step) }
+        let asked_for = args.with_browser || *step != Step::Browser;
+        if args.only.is_empty() { asked_for && !args.skip.contains(step) } else { args.only.contains(step) }
     };
     let mut lines = Vec::new();
     let mut failed = Vec::new();
@@ -109,6 +115,7 @@ impl Step {
             Self::Proof => trace::prove_sample(root, PROVED_ROWS),
             Self::Doctests => must(never_writing(cargo(root).args(["test", "--workspace", "--doc", "--locked"]))),
             Self::Tests => tests(root, closing_line),
+            Self::Browser => browser::run(root),
         }
     }
 }

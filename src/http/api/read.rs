@@ -141,6 +141,12 @@ pub(crate) async fn work(door: &Arc<Door>, call: Call) -> Result<Response, Probl
     told(&door.ask(call.identity()?, Request::WorkList).await?)
 }
 
+pub(crate) async fn evidence(door: &Arc<Door>, call: Call) -> Result<Response, Problem> {
+    let Nothing {} = call.query()?;
+    let evidence_id = call.place("evidence_id").into();
+    told(&door.ask(call.identity()?, Request::EvidenceShow { evidence_id }).await?)
+}
+
 pub(crate) async fn budgets(door: &Arc<Door>, call: Call) -> Result<Response, Problem> {
     let Nothing {} = call.query()?;
     told(&door.ask(call.identity()?, Request::BudgetShow).await?)

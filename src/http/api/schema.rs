@@ -2,6 +2,7 @@
 
 use closer_contracts::audit::CommitReceipt;
 use closer_contracts::briefcase::Briefcase;
+use closer_contracts::evidence::Evidence;
 use closer_contracts::obligation::Obligation;
 use closer_contracts::reentry::Reentry;
 use closer_contracts::refs::ArtifactRef;
@@ -207,6 +208,11 @@ pub(crate) fn work(_: &mut SchemaGenerator) -> Schema {
     );
     let entries = list(json!(entry));
     object(&[("leads", entries.clone()), ("investigations", entries.clone()), ("briefs", entries)], &[])
+}
+
+pub(crate) fn evidence(generator: &mut SchemaGenerator) -> Schema {
+    let evidence = generator.subschema_for::<Evidence>();
+    object(&[("evidence", json!(evidence)), ("admitted_at", text()), ("digest", text())], &[])
 }
 
 pub(crate) fn budgets(_: &mut SchemaGenerator) -> Schema {
