@@ -11,6 +11,7 @@ mod keys;
 mod progress;
 mod run;
 mod serve;
+mod source;
 mod talk;
 mod token;
 
@@ -71,6 +72,7 @@ async fn perform(arguments: Arguments, talk: Talk) -> Exit {
         Verb::Run(run) => run::run(&run, talk).await,
         Verb::Serve { directory } => serve::serve(&directory, talk).await,
         Verb::Token(verb) => token::token(&directory, identity, verb, talk).await,
+        Verb::Source(verb) => source::source(&directory, identity, verb, talk).await,
         Verb::Signin => token::signin(&directory, identity, talk).await,
         Verb::Restore { backup, destination } => init::restore(&backup, &destination, talk),
         Verb::Keys(Keys::New { file }) => keys::new(&file, talk),

@@ -13,7 +13,7 @@ mod naming;
 mod process;
 mod source;
 
-pub use http::{Http, LISTEN, Person, Tls};
+pub use http::{Http, LISTEN, Mapping, Person, Scheme, Tls, Webhook, When};
 pub use process::{Command, Companion, Running};
 pub use source::{FILE_BYTES_MAX, Misfit};
 

@@ -6,6 +6,7 @@
 mod api;
 mod door;
 mod guard;
+mod hooks;
 mod limit;
 mod metrics;
 mod openapi;
@@ -16,8 +17,10 @@ mod server;
 mod tls;
 
 pub(crate) use api::changes;
+pub(crate) use api::events::draft as cloud_event;
 pub use door::{Door, Peer};
 pub(crate) use guard::whole;
+pub(crate) use hooks::draft as hook_event;
 pub use openapi::document;
 pub use problem::Problem;
 pub use server::Server;

@@ -131,6 +131,8 @@ pub enum Request {
     },
     /// Announces a change.
     EventSend(EventDraft),
+    /// What an event would touch; nothing is recorded.
+    EventTest(EventDraft),
     /// Hands in a payload as it was written and signed elsewhere.
     PayloadSend {
         /// The payload's text.
@@ -247,6 +249,7 @@ impl Request {
             | Self::WorkList
             | Self::EvidenceShow { .. }
             | Self::BudgetShow
+            | Self::EventTest(_)
             | Self::ReceiptList
             | Self::WhoAmI {}
             | Self::Search { .. }
@@ -452,6 +455,7 @@ pub async fn answer(space: &dyn Space, identity: &ActorId, request: Request) -> 
         Request::WhoAmI {} => Ok(overview::who(&space.view(), identity)),
         Request::Search { words } => Ok(overview::search(&space.view(), &words)),
         Request::EventSend(draft) => act::send(space, identity, draft).await,
+        Request::EventTest(draft) => Ok(act::test(space, draft)),
         Request::PayloadSend { payload, key_id, signature } => {
             act::hand_in(space, &payload, key_id.zip(signature)).await
         }

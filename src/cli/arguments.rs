@@ -1,6 +1,7 @@
 //! What can be typed.
 
 use super::incident::Incident;
+use super::source::Source;
 use super::token::Token;
 use crate::request::{EventDraft, Request, RestrictDraft};
 use clap::{Args, Parser, Subcommand};
@@ -10,7 +11,7 @@ use serde_json::Value;
 use std::path::{Path, PathBuf};
 
 /// The most bytes of a file that is handed over with a verb.
-const FILE_BYTES_MAX: u64 = 4 << 20;
+pub(super) const FILE_BYTES_MAX: u64 = 4 << 20;
 
 /// Keeps obligations until they are closed by an adjudicated commit, and tells why.
 #[derive(Debug, Parser)]
@@ -76,6 +77,9 @@ Examples:
     Token(Token),
     /// Makes a link that signs one browser in, once, as the user or the identity given by --as.
     Signin,
+    /// Sources: what their payloads would become.
+    #[command(subcommand)]
+    Source(Source),
     /// Announces changes.
     #[command(subcommand)]
     Event(Event),
@@ -437,6 +441,7 @@ impl Verb {
             | Self::Run(_)
             | Self::Serve { .. }
             | Self::Token(_)
+            | Self::Source(_)
             | Self::Signin
             | Self::Restore { .. }
             | Self::Keys(Keys::New { .. } | Keys::Sign { .. }) => {

@@ -1,7 +1,7 @@
 //! The section `[http]`: where the service listens, under which address it is reached, and who may be in between.
 
 use super::source::{Misfit, Source};
-use closer_contracts::id::ActorId;
+use closer_contracts::id::{ActorId, SourceId};
 use serde::Deserialize;
 use serde_json::{Map, Value};
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
@@ -30,6 +30,79 @@ pub struct Person {
     pub restricts_as: Option<ActorId>,
 }
 
+/// How a webhook's sender is known.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Scheme {
+    /// Standard Webhooks: `webhook-id`, `webhook-timestamp` and `webhook-signature` with a base64 HMAC-SHA-256 over all three.
+    Standard,
+    /// A hexadecimal HMAC-SHA-256 over the body alone, in a header of the hook's choice, with or without `sha256=`.
+    Body,
+}
+
+/// What a field of a payload has to be.
+#[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct When {
+    /// The field, as a JSON pointer.
+    pub field: String,
+    /// Exactly this.
+    pub equals: Option<Value>,
+    /// Or one of these.
+    pub one_of: Option<Vec<Value>>,
+}
+
+/// What a payload becomes, where every condition holds. `{/a/b}` in a text stands for that field of the payload.
+#[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Mapping {
+    /// The conditions.
+    #[serde(default)]
+    pub when: Vec<When>,
+    /// What the event is about.
+    pub entity: String,
+    /// The kind of change.
+    pub change_kind: String,
+    /// What makes a repeat the same event; the whole payload without one.
+    pub id: Option<String>,
+    /// The field that says when it was observed, as a JSON pointer.
+    pub observed_at: Option<String>,
+    /// Evidence on record that it cites.
+    #[serde(default)]
+    pub evidence: Vec<String>,
+    /// The fields that are kept with the event, as JSON pointers.
+    #[serde(default)]
+    pub keep: Vec<String>,
+}
+
+/// A source that speaks by webhooks.
+#[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Webhook {
+    /// The last part of its address: `/hooks/NAME`.
+    pub name: String,
+    /// The registered source.
+    pub source_id: SourceId,
+    /// The emitter of that source whom the hook speaks for.
+    pub identity: ActorId,
+    /// How its sender is known.
+    pub scheme: Scheme,
+    /// The file with the shared secret, its owner's alone.
+    pub secret_file: PathBuf,
+    /// The header with the signature, where the scheme leaves it open.
+    pub header: Option<String>,
+    /// How far off a signed time may be, in milliseconds. Default five minutes.
+    #[serde(default = "replay_window_ms")]
+    pub replay_window_ms: u64,
+    /// What payloads become; the first that fits counts.
+    #[serde(default)]
+    pub map: Vec<Mapping>,
+}
+
+const fn replay_window_ms() -> u64 {
+    5 * 60_000
+}
+
 /// How the service is reached.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Http {
@@ -55,6 +128,8 @@ pub struct Http {
     pub ask_again_ms: u64,
     /// The people, as far as there is something to say about them.
     pub people: Vec<Person>,
+    /// The sources that speak by webhooks.
+    pub webhooks: Vec<Webhook>,
 }
 
 #[derive(Deserialize)]
@@ -73,6 +148,8 @@ struct Section {
     ask_again_ms: Option<u64>,
     #[serde(default)]
     person: Vec<Person>,
+    #[serde(default)]
+    webhook: Vec<Webhook>,
 }
 
 impl Http {
@@ -94,6 +171,11 @@ impl Http {
             session_ms: section.session_ms.unwrap_or(30 * 24 * 3_600_000),
             ask_again_ms: section.ask_again_ms.unwrap_or(15 * 60_000),
             people: section.person,
+            webhooks: section
+                .webhook
+                .into_iter()
+                .map(|hook| Webhook { secret_file: directory.join(&hook.secret_file), ..hook })
+                .collect(),
         };
         http.check(source)?;
         Ok(http)
@@ -116,7 +198,36 @@ impl Http {
         self.public_url.clone().unwrap_or_else(|| format!("{scheme}://{}", self.listen))
     }
 
+    fn check_hooks(&self, source: &Source) -> Result<(), Misfit> {
+        for (index, hook) in self.webhooks.iter().enumerate() {
+            let field = |name: &str| format!("http.webhook.{index}.{name}");
+            let plain = |byte: u8| byte.is_ascii_alphanumeric() || matches!(byte, b'-' | b'_' | b'.');
+            if hook.name.is_empty() || !hook.name.bytes().all(plain) {
+                return Err(source.misfit(field("name"), "letters, digits and - _ . alone"));
+            }
+            if self.webhooks.iter().take(index).any(|other| other.name == hook.name) {
+                return Err(source.misfit(field("name"), "another webhook has this name"));
+            }
+            if hook.scheme == Scheme::Body && hook.header.is_none() {
+                return Err(source.misfit(field("header"), "say which header has the signature"));
+            }
+            for (index, map) in hook.map.iter().enumerate() {
+                let pointers = map.when.iter().map(|when| &when.field).chain(&map.keep).chain(&map.observed_at);
+                if let Some(wrong) = pointers.into_iter().find(|pointer| !pointer.starts_with('/')) {
+                    let reason = format!("`{wrong}` is no JSON pointer; one begins with a slash");
+                    return Err(source.misfit(field(&format!("map.{index}")), reason));
+                }
+                if map.when.iter().any(|when| when.equals.is_some() == when.one_of.is_some()) {
+                    let reason = "a condition says `equals` or `one_of`";
+                    return Err(source.misfit(field(&format!("map.{index}.when")), reason));
+                }
+            }
+        }
+        Ok(())
+    }
+
     fn check(&self, source: &Source) -> Result<(), Misfit> {
+        self.check_hooks(source)?;
         let plain = self.tls.is_none();
         if plain && !self.listen.ip().is_loopback() && self.trusted_proxies.is_empty() {
             let reason = "plain HTTP is served on a loopback address only; name TLS files, or the addresses of the proxies \

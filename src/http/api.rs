@@ -1,7 +1,7 @@
 //! The handlers of the API: each makes one request out of what came, and tells the answer.
 
 pub(crate) mod changes;
-pub(super) mod events;
+pub(crate) mod events;
 pub(super) mod page;
 pub(super) mod read;
 pub(super) mod schema;
@@ -13,6 +13,6 @@ use axum::response::{IntoResponse, Response};
 use serde_json::Value;
 
 /// An answer in JSON.
-fn told(data: &Value) -> Result<Response, Problem> {
+pub(super) fn told(data: &Value) -> Result<Response, Problem> {
     Ok(([(header::CONTENT_TYPE, "application/json")], data.to_string()).into_response())
 }

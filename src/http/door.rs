@@ -1,11 +1,13 @@
 //! What stands behind the door: the space, who may come in, and how much at once.
 
+use super::hooks::Hook;
 use super::limit::Limit;
 use super::metrics::Counts;
 use super::problem::Problem;
 use super::replies::Replies;
 use crate::access::{Access, Scope};
 use crate::deployment::Http;
+use crate::error::Error;
 use crate::request::{self, Answer, Outcome, Request};
 use crate::space::{Running, Space};
 use crate::web::{Heard, Memory};
@@ -126,6 +128,7 @@ pub struct Door {
     pub(crate) failures: Limit,
     pub(super) replies: Replies,
     pub(super) counts: Counts,
+    pub(super) hooks: Vec<Hook>,
     pub(crate) memory: Memory,
     pub(crate) heard: Heard,
     hosts: Vec<String>,
@@ -139,7 +142,9 @@ impl std::fmt::Debug for Door {
 
 impl Door {
     /// The door of a space; `listen` is where it is really reached, also where a port was to be chosen.
-    #[must_use]
+    ///
+    /// # Errors
+    /// A webhook's secret that cannot be used.
     pub(crate) fn new(
         space: Arc<Running>,
         access: Access,
@@ -147,7 +152,8 @@ impl Door {
         settings: Http,
         listen: std::net::SocketAddr,
         stopping: watch::Receiver<bool>,
-    ) -> Self {
+    ) -> Result<Self, Error> {
+        let hooks = settings.webhooks.iter().map(Hook::open).collect::<Result<Vec<_>, _>>()?;
         let settings = Http { listen, ..settings };
         let origin = settings.origin();
         let mut hosts = vec![origin.split_once("://").map_or("", |(_, host)| host).to_ascii_lowercase()];
@@ -155,7 +161,7 @@ impl Door {
         if listen.ip().is_loopback() {
             hosts.push(format!("localhost:{}", listen.port()));
         }
-        Self {
+        Ok(Self {
             streams: Arc::new(Semaphore::new(settings.streams_max)),
             limit: Limit::new(settings.requests_per_minute),
             failures: Limit::new(FAILED_PER_MINUTE),
@@ -168,8 +174,9 @@ impl Door {
             heard: Heard::default(),
             origin,
             stopping,
+            hooks,
             hosts,
-        }
+        })
     }
 
     /// Whether the service is reached by TLS, by itself or through a proxy.

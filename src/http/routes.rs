@@ -200,6 +200,18 @@ pub(super) static ROUTES: &[Route] = &[
     },
     Route {
         method: Method::POST,
+        path: "/hooks/{name}",
+        id: "receiveWebhook",
+        summary: "Takes a payload of a webhook that the deployment declares, signed with its secret",
+        scope: None,
+        urgent: true,
+        query: &[],
+        takes: Taken::Json(api::schema::anything),
+        gives: (JSON, api::schema::sent),
+        handler: handler!(super::hooks::receive),
+    },
+    Route {
+        method: Method::POST,
         path: "/v1/payloads",
         id: "handInPayload",
         summary: "Hands in a payload in canonical JSON, signed by a registered key or by the token's session",

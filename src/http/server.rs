@@ -53,7 +53,7 @@ impl Server {
     /// Listens where the deployment says; nothing is answered before [`Server::serve`].
     ///
     /// # Errors
-    /// An address that is taken; TLS files that cannot be used.
+    /// An address that is taken; TLS files or secrets that cannot be used.
     pub async fn bind(settings: &Http, space: Arc<Running>, store: &Path) -> Result<Self, Error> {
         let acceptor = settings.tls.as_ref().map(tls::acceptor).transpose()?;
         let listening = format!("listening on {}", settings.listen);
@@ -61,7 +61,7 @@ impl Server {
         let address = listener.local_addr().map_err(Error::io("asking for the address"))?;
         let (stop, stopping) = watch::channel(false);
         let door =
-            Arc::new(Door::new(space, Access::of(store), Memory::of(store), settings.clone(), address, stopping));
+            Arc::new(Door::new(space, Access::of(store), Memory::of(store), settings.clone(), address, stopping)?);
         Ok(Self { listener, acceptor, door, stop })
     }
 

@@ -4,3 +4,4 @@ pub(crate) mod api;
 pub(crate) mod client;
 mod door;
 mod events;
+mod hooks;

@@ -127,7 +127,7 @@ fn percent_decoded(text: &str) -> String {
 }
 
 /// A CloudEvent as the event it announces.
-fn draft(mut event: Map<String, Value>) -> Result<EventDraft, String> {
+pub(crate) fn draft(mut event: Map<String, Value>) -> Result<EventDraft, String> {
     let mut taken = |name: &str| match event.remove(name) {
         None | Some(Value::Null) => Ok(None),
         Some(Value::String(text)) if !text.is_empty() => Ok(Some(text)),

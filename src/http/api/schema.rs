@@ -252,7 +252,7 @@ pub(crate) fn sent(_: &mut SchemaGenerator) -> Schema {
     object(
         &[],
         &[
-            ("status", json!({ "enum": ["recorded", "duplicate"] })),
+            ("status", json!({ "enum": ["recorded", "duplicate", "ignored"] })),
             ("recorded", list(open())),
             ("results", list(open())),
         ],
