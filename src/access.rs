@@ -7,6 +7,7 @@
 mod file;
 mod held;
 
+pub(crate) use file::secret_file;
 pub use held::{Held, LinkKind, Scope, SessionEntry, TokenEntry};
 
 use crate::error::Error;

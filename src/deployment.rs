@@ -10,10 +10,12 @@ mod founding;
 mod http;
 mod moments;
 mod naming;
+mod notify;
 mod process;
 mod source;
 
 pub use http::{Http, LISTEN, Mapping, Person, Scheme, Tls, Webhook, When};
+pub use notify::{Channel, Notify, Protection, Shape, Smtp};
 pub use process::{Command, Companion, Running};
 pub use source::{FILE_BYTES_MAX, Misfit};
 
@@ -86,6 +88,8 @@ pub struct Deployment {
     pub until: Until,
     /// How the service is reached.
     pub http: Http,
+    /// Who is told that something waits.
+    pub notify: Notify,
     /// What the space is founded with.
     pub founding: Founding,
     /// Who does the work.
@@ -145,11 +149,13 @@ impl Deployment {
         let observations: Vec<Observation> = section(&source, &mut file, "observation")?;
         let participants = participants(&source, &mut file)?;
         let http = Http::read(&source, &mut file, &directory)?;
+        let notify = Notify::read(&source, &mut file, &directory)?;
         let founding = founding::found(&source, file, &directory, now)?;
         Ok(Self {
             store: directory.join(settings.store),
             until: settings.until,
             http,
+            notify,
             founding,
             participants,
             observations,

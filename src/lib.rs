@@ -10,6 +10,7 @@ pub mod http;
 pub mod keys;
 
 mod error;
+pub mod notify;
 pub mod request;
 pub mod socket;
 pub mod space;

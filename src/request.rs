@@ -8,6 +8,7 @@ mod bench;
 mod change;
 mod decision;
 mod disclosure;
+mod give;
 mod keys;
 mod obligation;
 mod overview;
@@ -99,6 +100,10 @@ pub enum Request {
         /// The digest of the packet as it was shown; the newest version without one.
         packet_digest: Option<Digest>,
     },
+    /// What a grant for more than one action would have answered; nothing is recorded.
+    GrantTry(GrantDraft),
+    /// Gives a grant for more than one action.
+    GrantGive(GrantDraft),
     /// The answers that were given, and what became of each.
     DecisionList {
         /// Of one packet only.
@@ -243,6 +248,8 @@ impl Request {
             | Self::BenchList { .. }
             | Self::BenchShow { .. }
             | Self::BenchDecide { .. }
+            | Self::GrantTry(_)
+            | Self::GrantGive(_)
             | Self::DecisionList { .. }
             | Self::RestrictionList
             | Self::RestrictionChoices { .. }
@@ -445,6 +452,8 @@ pub async fn answer(space: &dyn Space, identity: &ActorId, request: Request) -> 
         Request::BenchDecide { decision_id, option, packet_digest } => {
             bench::decide(space, identity, &decision_id, &option, packet_digest).await
         }
+        Request::GrantTry(draft) => Ok(give::try_out(space, &draft)),
+        Request::GrantGive(draft) => give::give(space, identity, draft).await,
         Request::DecisionList { packet_id } => Ok(decision::list(&space.view(), packet_id.as_ref())),
         Request::RestrictionList => Ok(overview::restrictions(&space.view())),
         Request::RestrictionChoices { issuer } => Ok(overview::restrictable(&space.view(), &issuer)),
@@ -494,6 +503,8 @@ pub async fn answer(space: &dyn Space, identity: &ActorId, request: Request) -> 
 pub(crate) use act::producer_of;
 pub use bench::futile;
 pub(crate) use bench::{decision_type, is_waiting};
+pub use give::GrantDraft;
+pub(crate) use give::like;
 pub use obligation::trace;
 pub(crate) use overview::waiting;
 pub use record::{backup, rebuild, verify, verify_at_rest};

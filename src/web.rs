@@ -7,6 +7,7 @@ mod bench;
 mod decisions;
 mod devices;
 mod frame;
+mod grant;
 mod memory;
 mod obligations;
 mod picture;
@@ -61,6 +62,8 @@ static PAGES: &[Page] = &[
     takes("/packets/{packet_id}", |door, visit| Box::pin(bench::answer(door, visit))),
     takes("/packets/{packet_id}/later", |door, visit| Box::pin(bench::later(door, visit))),
     takes("/packets/{packet_id}/withdraw", |door, visit| Box::pin(decisions::withdraw(door, visit))),
+    shows("/packets/{packet_id}/grant", |door, visit| Box::pin(grant::ask(door, visit))),
+    takes("/packets/{packet_id}/grant", |door, visit| Box::pin(grant::taken(door, visit))),
     shows("/work", |door, visit| Box::pin(obligations::work(door, visit))),
     shows("/obligations", |door, visit| Box::pin(obligations::list(door, visit))),
     shows("/obligations/{obligation_id}", |door, visit| Box::pin(obligations::show(door, visit))),

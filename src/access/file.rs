@@ -68,3 +68,21 @@ pub(super) fn change<T>(path: &Path, how: impl FnOnce(&mut Held) -> T) -> Result
     written().map_err(writing())?;
     Ok(told)
 }
+
+/// The longest secret that is read from a file, in bytes.
+const SECRET_BYTES_MAX: u64 = 8 * 1024;
+
+/// A secret from a file that is its owner's alone.
+pub(crate) fn secret_file(path: &Path) -> Result<String, Error> {
+    let reading = || Error::io(format!("reading {}", path.display()));
+    let found = std::fs::metadata(path).map_err(reading())?;
+    if found.mode() & 0o077 != 0 {
+        let reason = format!("{} can be read by others; make it its owner's alone (chmod 600)", path.display());
+        return Err(Error::World(reason));
+    }
+    if found.len() > SECRET_BYTES_MAX {
+        return Err(Error::World(format!("{}: a secret has at most {SECRET_BYTES_MAX} bytes", path.display())));
+    }
+    let text = std::fs::read_to_string(path).map_err(reading())?;
+    Ok(text.trim_end_matches(['\r', '\n']).to_owned())
+}

@@ -7,6 +7,7 @@ use super::talk::Talk;
 use crate::deployment::Deployment;
 use crate::error::Error;
 use crate::http::Server;
+use crate::notify::Notifier;
 use crate::request;
 use crate::space::Space;
 use serde_json::json;
@@ -24,6 +25,8 @@ pub(super) async fn serve(directory: &Path, talk: Talk) -> Result<Exit, Error> {
         }
     };
     announce(&server, directory, talk)?;
+    let notifier = Notifier::open(&deployment.notify, &deployment.store, &server.door().origin)?;
+    let telling = tokio::spawn(notifier.run(Arc::clone(live.space())));
     let end = async {
         if let Err(error) = stopped().await {
             tracing::error!(%error, "signals cannot be waited for");
@@ -31,6 +34,7 @@ pub(super) async fn serve(directory: &Path, talk: Talk) -> Result<Exit, Error> {
         talk.say("stopping: no more requests, what is under way comes to its end");
     };
     server.serve(end).await;
+    telling.abort();
     live.stop().await?;
     talk.say("stopped");
     Ok(Exit::Ok)

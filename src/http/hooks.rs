@@ -24,14 +24,13 @@ use hmac::{Hmac, KeyInit, Mac};
 use serde_json::{Map, Value, json};
 use sha2::Sha256;
 use std::collections::BTreeMap;
-use std::os::unix::fs::MetadataExt;
 use std::sync::Arc;
 use std::time::Instant;
 
 /// Under which name the kept fields of a payload stand in the event.
 const KEPT_AS: &str = "org.closer.webhook";
-/// The longest secret, in bytes, and the shortest.
-const SECRET_BYTES: std::ops::RangeInclusive<u64> = 16..=4096;
+/// The shortest secret, in bytes.
+const SECRET_BYTES_MIN: usize = 16;
 
 /// A webhook with its secret.
 pub(super) struct Hook {
@@ -43,17 +42,10 @@ impl Hook {
     /// Reads the secret's file.
     pub(super) fn open(declared: &Webhook) -> Result<Self, Error> {
         let path = &declared.secret_file;
-        let reading = || Error::io(format!("reading {}", path.display()));
-        let found = std::fs::metadata(path).map_err(reading())?;
-        if found.mode() & 0o077 != 0 {
-            let reason = format!("{} can be read by others; make it its owner's alone (chmod 600)", path.display());
-            return Err(Error::World(reason));
+        let text = crate::access::secret_file(path)?;
+        if text.len() < SECRET_BYTES_MIN {
+            return Err(Error::World(format!("{}: a secret has at least {SECRET_BYTES_MIN} bytes", path.display())));
         }
-        if !SECRET_BYTES.contains(&found.len()) {
-            return Err(Error::World(format!("{}: a secret has 16 to 4096 bytes", path.display())));
-        }
-        let text = std::fs::read_to_string(path).map_err(reading())?;
-        let text = text.trim_end_matches(['\r', '\n']);
         let standard = text.strip_prefix("whsec_").filter(|_| declared.scheme == Scheme::Standard);
         let secret = standard.and_then(|text| STANDARD.decode(text).ok()).unwrap_or_else(|| text.as_bytes().to_vec());
         Ok(Self { declared: declared.clone(), secret })

@@ -14,9 +14,13 @@ mod disclosure;
 #[cfg(test)]
 mod examples;
 #[cfg(test)]
+mod guides;
+#[cfg(test)]
 mod http;
 #[cfg(test)]
 mod looks;
+#[cfg(test)]
+mod notify;
 #[cfg(test)]
 mod store;
 #[cfg(test)]

@@ -352,3 +352,32 @@ fn the_four_views_show_what_is_on_record() {
     let bench = browser.get("/").body;
     assert_eq!(bench.matches("class=\"card\"").count(), 1, "asked once");
 }
+
+/// A grant for more than one begins at exactly what is shown, is held against what was asked, and only that is given.
+#[test]
+fn a_grant_for_more_than_one_is_tried_before_it_is_given() {
+    let place = Place::with(&asking());
+    let served = Served::start(&place, "");
+    let browser = Browser::first(&served);
+    let path = browser.packet();
+    let from = format!("{path}/grant");
+    let shown = browser.get(&from).expect(200).body;
+    assert!(shown.contains("name=\"calls\" type=\"number\" min=\"1\" max=\"1000000\" value=\"1\""), "{shown}");
+    assert!(!shown.contains("Give this grant"));
+    let fields = [("calls", "5"), ("until", "2999-01-01")];
+    browser.post(&from, &from, &[("calls", "0"), ("until", "2999-01-01")]).expect(422);
+    browser.post(&from, &from, &[("calls", "5"), ("until", "2001-01-01")]).expect(422);
+    let tried = browser.post(&from, &from, &[fields[0], fields[1], ("step", "try")]).expect(200).body;
+    assert!(tried.contains("it would have answered 1") && tried.contains("A person refused none"), "{tried}");
+    let proof = value(&tried, "tried");
+    let wider =
+        browser.post(&from, &from, &[("calls", "500"), fields[1], ("step", "give"), ("tried", &proof)]).expect(200);
+    assert!(wider.body.contains("Give this grant"), "what was not tried is tried first");
+    let given = browser.post(&from, &from, &[fields[0], fields[1], ("step", "give"), ("tried", &proof)]).expect(303);
+    assert_eq!(given.header("location"), Some(format!("{path}?granted=1").as_str()));
+    assert!(!place.path().join("var/world/runs").exists(), "the question still waits for its own answer");
+    let page = browser.get(&path).body;
+    let digest = value(&page, "digest");
+    browser.post(&path, &path, &[("digest", &digest), ("option", "investigate")]).expect(303);
+    until("it is done under the grant", || place.path().join("var/world/runs").exists());
+}

@@ -153,6 +153,19 @@ pub(crate) fn decisions(_: &mut SchemaGenerator) -> Schema {
     paged("decisions", json!(entry))
 }
 
+pub(crate) fn tried(_: &mut SchemaGenerator) -> Schema {
+    let count = json!({ "type": "integer" });
+    object(
+        &[
+            ("since", text()),
+            ("would_have_answered", count.clone()),
+            ("refused_by_a_person", count),
+            ("packets", list(open())),
+        ],
+        &[],
+    )
+}
+
 pub(crate) fn receipts(_: &mut SchemaGenerator) -> Schema {
     let entry = object(
         &[

@@ -3,12 +3,14 @@
 use super::told;
 use crate::http::door::{Call, Door};
 use crate::http::problem::Problem;
-use crate::request::{Outcome, Request, RestrictDraft};
+use crate::request::{GrantDraft, Outcome, Request, RestrictDraft};
 use axum::response::Response;
 use closer_contracts::Digest;
 use closer_contracts::id::{GrantId, ObligationId, OperationId, OptionId, Text};
+use closer_contracts::item::ParameterBound;
 use closer_contracts::refs::TargetPattern;
 use closer_contracts::refusal::RefusalCode;
+use closer_contracts::time::Timestamp;
 use serde::Deserialize;
 use serde_json::json;
 use std::sync::Arc;
@@ -39,6 +41,36 @@ pub(crate) struct RestrictionDraft {
     reason: Text,
     /// Within which time it is reconciled, in milliseconds; without one, the most that the appointment allows.
     reconcile_within_ms: Option<u64>,
+}
+
+/// A grant for more than one action: the packet's own operations and targets, within these bounds.
+#[derive(Deserialize, schemars::JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct GrantBody {
+    /// The bounds of the parameters.
+    parameter_bounds: Vec<ParameterBound>,
+    /// How often; without one, as often as it comes up.
+    calls: Option<u64>,
+    /// Until when.
+    expiry: Timestamp,
+}
+
+impl GrantBody {
+    fn draft(call: &Call) -> Result<GrantDraft, Problem> {
+        let body: Self = call.json()?;
+        let packet_id = call.place("packet_id").into();
+        Ok(GrantDraft { packet_id, parameter_bounds: body.parameter_bounds, calls: body.calls, expiry: body.expiry })
+    }
+}
+
+/// Tells what a grant would have answered.
+pub(crate) async fn try_grant(door: &Arc<Door>, call: Call) -> Result<Response, Problem> {
+    told(&door.ask(call.identity()?, Request::GrantTry(GrantBody::draft(&call)?)).await?)
+}
+
+/// Gives a grant.
+pub(crate) async fn give_grant(door: &Arc<Door>, call: Call) -> Result<Response, Problem> {
+    told(&door.ask(call.identity()?, Request::GrantGive(GrantBody::draft(&call)?)).await?)
 }
 
 /// Answers a packet. An answer to another version than the newest is refused, and the newest is told with the refusal.

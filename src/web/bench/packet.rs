@@ -170,6 +170,9 @@ struct Page {
     blocked: Vec<Shown>,
     answers: Vec<Given>,
     effort: Option<Shown>,
+    /// How many questions like it were answered before.
+    like: usize,
+    granted: bool,
 }
 
 /// The page of the packet that the path names.
@@ -228,6 +231,8 @@ pub(super) async fn page(door: &Arc<Door>, visit: &Visit, note: Note) -> Result<
         blocked: packet.while_waiting.blocked,
         answers,
         effort: Some(effort(&look, &now)),
+        like: door.space.view().packets.get(&id).map_or(0, |packet| crate::request::like(&door.space.view(), packet)),
+        granted: visit.query("granted").is_some(),
     }))
 }
 
