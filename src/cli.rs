@@ -66,11 +66,18 @@ fn trace_to_stderr(serves: bool) {
 }
 
 async fn perform(arguments: Arguments, talk: Talk) -> Exit {
-    let Arguments { directory, identity, verb, .. } = arguments;
+    let directory = match arguments.place() {
+        Ok(directory) => directory,
+        Err(reason) => {
+            talk.say(&reason);
+            return Exit::Usage;
+        }
+    };
+    let Arguments { identity, verb, .. } = arguments;
     let done = match verb {
-        Verb::Init { directory } => init::init(&directory, talk).await,
-        Verb::Run(run) => run::run(&run, talk).await,
-        Verb::Serve { directory } => serve::serve(&directory, talk).await,
+        Verb::Init { .. } => init::init(&directory, talk).await,
+        Verb::Run(run) => run::run(&run, &directory, talk).await,
+        Verb::Serve { .. } => serve::serve(&directory, talk).await,
         Verb::Token(verb) => token::token(&directory, identity, verb, talk).await,
         Verb::Source(verb) => source::source(&directory, identity, verb, talk).await,
         Verb::Signin => token::signin(&directory, identity, talk).await,

@@ -22,6 +22,10 @@ mod looks;
 #[cfg(test)]
 mod notify;
 #[cfg(test)]
+mod profile;
+#[cfg(test)]
+mod readme;
+#[cfg(test)]
 mod store;
 #[cfg(test)]
 mod urgent;
