@@ -2,7 +2,7 @@
 
 use super::exit::Exit;
 use super::init::now;
-use super::run::{started, stopped};
+use super::run::{attending, started};
 use super::talk::Talk;
 use crate::deployment::Deployment;
 use crate::error::Error;
@@ -27,10 +27,9 @@ pub(super) async fn serve(directory: &Path, talk: Talk) -> Result<Exit, Error> {
     announce(&server, directory, talk)?;
     let notifier = Notifier::open(&deployment.notify, &deployment.store, &server.door().origin)?;
     let telling = tokio::spawn(notifier.run(Arc::clone(live.space())));
+    let mut stop = attending().map_err(Error::io("waiting for a signal"))?;
     let end = async {
-        if let Err(error) = stopped().await {
-            tracing::error!(%error, "signals cannot be waited for");
-        }
+        stop.asked().await;
         talk.say("stopping: no more requests, what is under way comes to its end");
     };
     server.serve(end).await;

@@ -221,9 +221,11 @@ pub(super) fn budgets(view: &View) -> Answer {
 
 /// What an issuer may restrict now, the widest first: as far as its appointment reaches.
 pub(super) fn restrictable(view: &View, issuer: &ActorId) -> Answer {
-    let Some(appointment) = view.state.appointment(issuer) else {
+    // The user needs no appointment; whoever else has none restricts nothing.
+    let appointment = view.state.appointment(issuer);
+    if appointment.is_none() && !view.state.is_user(issuer) {
         return Answer::not_found("appointment", issuer.as_str());
-    };
+    }
     let items = |kind| view.state.items(kind).map(|accepted| &accepted.item);
     let mut scopes = vec![AffectedScope::Space {}];
     scopes.extend(items(ItemKind::Operation).filter_map(|item| {
@@ -261,13 +263,14 @@ pub(super) fn restrictable(view: &View, issuer: &ActorId) -> Answer {
     }
     let in_force: Vec<&AffectedScope> =
         view.state.restrictions_in_force().map(|restriction| &restriction.affected_scope).collect();
-    scopes.retain(|scope| urgent::within(view, appointment, scope) && !in_force.contains(&scope));
+    let within = |scope: &AffectedScope| appointment.is_none_or(|appointment| urgent::within(view, appointment, scope));
+    scopes.retain(|scope| within(scope) && !in_force.contains(&scope));
     scopes.truncate(SHOWN_MAX);
     let told: Vec<Value> =
         scopes.iter().map(|scope| json!({ "covers": words::scope(scope), "affected_scope": scope })).collect();
     let data = json!({
-        "issuer": issuer, "independent_owner": appointment.independent_owner,
-        "reconcile_within_ms": appointment.reconcile_within_ms, "choices": told,
+        "issuer": issuer, "independent_owner": appointment.map(|appointment| &appointment.independent_owner),
+        "reconcile_within_ms": appointment.map(|appointment| appointment.reconcile_within_ms), "choices": told,
     });
     Answer::done(data, scopes.iter().map(words::scope).collect())
 }

@@ -29,7 +29,7 @@ impl Frame {
             who: visit.identity().as_str().into(),
             waiting: request::waiting(&view),
             csrf: visit.csrf(),
-            may_stop: view.state.appointment(&issuer).is_some(),
+            may_stop: view.state.appointment(&issuer).is_some() || view.state.is_user(&issuer),
             stop_query: Shown::default(),
             live: true,
         }

@@ -156,8 +156,8 @@ pub(super) async fn stop(door: &Arc<Door>, visit: Visit) -> Result<Response, Tro
         let page = form(door, &visit, Some("Say why, in at most 4096 bytes.".to_owned())).await?;
         return Ok((StatusCode::UNPROCESSABLE_ENTITY, page).into_response());
     }
-    let request = Request::Restrict(draft(door, &visit, scope, reason));
-    let answer = door.answer(visit.identity(), request).await?;
+    let issuer = door.settings.restricts_as(visit.identity());
+    let answer = door.answer(&issuer, Request::Restrict(draft(scope, reason))).await?;
     match answer.outcome {
         Outcome::Done => {
             let again = answer.data.get("recorded").and_then(Value::as_array).is_some_and(Vec::is_empty);
@@ -172,9 +172,8 @@ pub(super) async fn stop(door: &Arc<Door>, visit: Visit) -> Result<Response, Tro
     }
 }
 
-fn draft(door: &Door, visit: &Visit, scope: AffectedScope, reason: Text) -> RestrictDraft {
+fn draft(scope: AffectedScope, reason: Text) -> RestrictDraft {
     let mut draft = RestrictDraft {
-        issuer: door.settings.restricts_as(visit.identity()),
         grant_id: None,
         operation: None,
         targets: None,

