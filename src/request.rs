@@ -574,10 +574,7 @@ pub async fn answer(space: &dyn Space, identity: &ActorId, request: Request) -> 
         Request::IncidentReconcile { incident_id, justification } => {
             disclosure::reconcile(space, identity, &incident_id, justification).await
         }
-        Request::Verify => {
-            let held = space.view().state.reference();
-            tokio::task::block_in_place(|| verify(space.log(), Some(held), &mut |_| {}))
-        }
+        Request::Verify => verify_held(space),
         Request::Rebuild => tokio::task::block_in_place(|| rebuild(space.log(), &mut |_| {})),
         Request::Backup { destination } => {
             tokio::task::block_in_place(|| backup(space, identity, &destination, &mut |_| {}))
@@ -598,6 +595,12 @@ pub(crate) use give::like;
 pub use obligation::trace;
 pub(crate) use overview::waiting;
 pub use record::{backup, rebuild, verify, verify_at_rest};
+
+/// Walks everything on disk and compares it with what is held in memory.
+fn verify_held(space: &dyn Space) -> Result<Answer, Error> {
+    let held = space.view().state.reference();
+    tokio::task::block_in_place(|| verify(space.log(), Some(held), &mut |_| {}))
+}
 
 /// The identity that whoever runs this process speaks for unless told otherwise: the user.
 #[must_use]
