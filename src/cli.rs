@@ -14,7 +14,10 @@ mod output;
 mod progress;
 mod restrict;
 mod run;
+mod serve;
+mod source;
 mod talk;
+mod token;
 
 pub use exit::Exit;
 
@@ -67,7 +70,7 @@ fn uncalled(error: &clap::Error) -> Exit {
 }
 
 fn called(arguments: Arguments) -> Exit {
-    trace_to_stderr();
+    trace_to_stderr(matches!(arguments.verb, Verb::Serve { .. }));
     let (directory, misplaced) = match arguments.place() {
         Ok(directory) => (directory, None),
         Err(reason) => (".".into(), Some(reason)),
@@ -94,17 +97,20 @@ fn called(arguments: Arguments) -> Exit {
 }
 
 /// What the program notices about itself, for operators; `CLOSER_LOG` says how much.
-fn trace_to_stderr() {
+/// A service says it as JSON, one object a line, where `CLOSER_LOG_FORMAT` is `json`.
+fn trace_to_stderr(serves: bool) {
     let filter = tracing_subscriber::EnvFilter::try_from_env("CLOSER_LOG");
-    let filter = filter.unwrap_or_else(|_| tracing_subscriber::EnvFilter::new("warn,sled=error"));
+    let default = if serves { "info,sled=error" } else { "warn,sled=error" };
+    let filter = filter.unwrap_or_else(|_| tracing_subscriber::EnvFilter::new(default));
     let colours = std::io::stderr().is_terminal() && std::env::var_os("NO_COLOR").is_none();
-    let subscriber = tracing_subscriber::fmt()
-        .with_env_filter(filter)
-        .with_writer(std::io::stderr)
-        .with_ansi(colours)
-        .without_time();
-    let subscriber = subscriber.finish();
-    if tracing::subscriber::set_global_default(subscriber).is_err() {
+    let to_stderr = tracing_subscriber::fmt().with_env_filter(filter).with_writer(std::io::stderr).with_ansi(colours);
+    let as_json = std::env::var_os("CLOSER_LOG_FORMAT").is_some_and(|format| format == "json");
+    let set = match (serves, as_json) {
+        (true, true) => tracing::subscriber::set_global_default(to_stderr.json().flatten_event(true).finish()),
+        (true, false) => tracing::subscriber::set_global_default(to_stderr.finish()),
+        (false, _) => tracing::subscriber::set_global_default(to_stderr.without_time().finish()),
+    };
+    if set.is_err() {
         tracing::debug!("somebody listens already");
     }
 }
@@ -118,6 +124,10 @@ async fn perform(arguments: Arguments, talk: Talk) -> Exit {
         Verb::Restrict(restrict) => restrict::restrict(directory, identity, restrict, talk).await,
         Verb::Init { .. } => init::init(directory, talk).await,
         Verb::Run(run) => run::run(&run, directory, talk).await,
+        Verb::Serve { .. } => serve::serve(directory, talk).await,
+        Verb::Token(verb) => token::token(directory, identity, verb, talk).await,
+        Verb::Source(verb) => source::source(directory, identity, verb, talk).await,
+        Verb::Signin => token::signin(directory, identity, talk).await,
         Verb::Restore { backup, destination } => init::restore(&backup, &destination, talk),
         Verb::Keys(Keys::New { file }) => keys::new(&file, talk),
         Verb::Keys(Keys::Sign { file, payload }) => keys::sign(&file, &payload, talk),
@@ -133,6 +143,9 @@ async fn perform(arguments: Arguments, talk: Talk) -> Exit {
         | Verb::Profile(_)
         | Verb::Briefcase
         | Verb::Handoff(_)
+        | Verb::Budgets
+        | Verb::Restrictions
+        | Verb::Search { .. }
         | Verb::Receipt(_)
         | Verb::Export { .. }
         | Verb::Incident(_)

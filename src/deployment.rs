@@ -10,13 +10,17 @@ mod defaults;
 mod distinct;
 mod fits;
 mod founding;
+mod http;
 mod moments;
 mod naming;
+mod notify;
 mod paths;
 mod process;
 mod rehearsal;
 mod source;
 
+pub use http::{Http, LISTEN, Mapping, Person, Scheme, Tls, Webhook, When};
+pub use notify::{Channel, Notify, Protection, Shape, Smtp};
 pub use process::{Command, Companion, Running};
 pub use source::{FILE_BYTES_MAX, Misfit};
 
@@ -89,6 +93,10 @@ pub struct Deployment {
     pub store: PathBuf,
     /// When a run ends.
     pub until: Until,
+    /// How the service is reached.
+    pub http: Http,
+    /// Who is told that something waits.
+    pub notify: Notify,
     /// What the space is founded with.
     pub founding: Founding,
     /// Who does the work.
@@ -151,12 +159,16 @@ impl Deployment {
         let companions: Vec<Companion> = section(&source, &mut file, "companion")?;
         let observations: Vec<Observation> = section(&source, &mut file, "observation")?;
         let participants = participants(&source, &mut file, &directory)?;
+        let http = Http::read(&source, &mut file, &directory)?;
+        let notify = Notify::read(&source, &mut file, &directory)?;
         let founding = founding::found(&source, file, &directory, now)?;
         let declared = Declared::of(raw, &founding, directory.clone(), now.clone());
         checks::check(&source, &declared, Occasion::Run)?;
         Ok(Self {
             store: directory.join(settings.store),
             until: settings.until,
+            http,
+            notify,
             founding,
             participants,
             observations,

@@ -7,11 +7,14 @@ mod act;
 mod bench;
 mod briefcase;
 mod change;
+mod decision;
 mod disclosure;
+mod give;
 mod grant;
 mod handoff;
 mod keys;
 mod obligation;
+mod overview;
 mod profile;
 mod record;
 mod restrict;
@@ -21,13 +24,16 @@ mod words;
 
 use crate::error::Error;
 use crate::space::Space;
+use closer_contracts::Digest;
 use closer_contracts::audit::RestrictionStatement;
+use closer_contracts::envelope::Extensions;
 use closer_contracts::handoff::{Owed, ResponsibilityContract};
 use closer_contracts::id::{ActorId, DecisionId, EntityId, EvidenceId, GrantId, Key, KeyId, ObligationId, OperationId};
 use closer_contracts::id::{ArtifactId, CapabilityId, ChangeKindId, HandoffId, IncidentId, PurposeId, SourceId, Text};
-use closer_contracts::item::IdentityKind;
+use closer_contracts::item::{IdentityKind, Standing};
 use closer_contracts::refs::{ProducerRole, TargetPattern};
 use closer_contracts::refusal::{CheckKind, Denial, RefusalCode};
+use closer_contracts::time::Timestamp;
 use closer_protocol::{Reply, View, urgent};
 use closer_store::StoreError;
 use serde::{Deserialize, Serialize};
@@ -99,6 +105,8 @@ pub enum Request {
         decision_id: DecisionId,
         /// The option, by its id.
         option: String,
+        /// The digest of the packet as it was shown; the newest version without one.
+        packet_digest: Option<Digest>,
         /// Parameters of the proposed action that the user puts other values in, where any.
         #[serde(default)]
         amend: BTreeMap<Key, Value>,
@@ -128,8 +136,42 @@ pub enum Request {
         /// Which.
         handoff_id: HandoffId,
     },
+    /// What a grant for more than one action would have answered; nothing is recorded.
+    GrantTry(GrantDraft),
+    /// Gives a grant for more than one action.
+    GrantGive(GrantDraft),
+    /// The answers that were given, and what became of each.
+    DecisionList {
+        /// Of one packet only.
+        packet_id: Option<DecisionId>,
+    },
+    /// What is restricted now.
+    RestrictionList,
+    /// What an issuer may restrict.
+    RestrictionChoices {
+        /// The issuer.
+        issuer: ActorId,
+    },
+    /// One piece of evidence.
+    EvidenceShow {
+        /// Which.
+        evidence_id: EvidenceId,
+    },
+    /// What is used and held of the budget.
+    BudgetShow,
+    /// Receipts of commits.
+    ReceiptList,
+    /// The identity that is spoken for, where somebody may.
+    WhoAmI {},
+    /// Everything in which these words occur.
+    Search {
+        /// The words.
+        words: String,
+    },
     /// Announces a change.
     EventSend(EventDraft),
+    /// What an event would touch; nothing is recorded.
+    EventTest(EventDraft),
     /// Writes the payload that would announce a change, for a producer who signs elsewhere. Records nothing.
     EventDraft(EventDraft),
     /// Hands in a payload as it was written and signed elsewhere.
@@ -269,6 +311,17 @@ impl Request {
             | Self::BenchList { .. }
             | Self::BenchShow { .. }
             | Self::BenchDecide { .. }
+            | Self::GrantTry(_)
+            | Self::GrantGive(_)
+            | Self::DecisionList { .. }
+            | Self::RestrictionList
+            | Self::RestrictionChoices { .. }
+            | Self::EvidenceShow { .. }
+            | Self::BudgetShow
+            | Self::EventTest(_)
+            | Self::ReceiptList
+            | Self::WhoAmI {}
+            | Self::Search { .. }
             | Self::EventDraft(_)
             | Self::GrantList { .. }
             | Self::GrantShow { .. }
@@ -308,13 +361,35 @@ impl Request {
             | Self::ReentryTest { .. }
             | Self::BenchList { .. }
             | Self::BenchShow { .. }
+            | Self::DecisionList { .. }
+            | Self::EvidenceShow { .. }
+            | Self::BudgetShow
+            | Self::BriefcaseShow
+            | Self::Search { .. }
+            | Self::GrantList { .. }
+            | Self::GrantShow { .. }
+            | Self::GrantTry(_)
+            | Self::EventTest(_)
+            | Self::ProfileCheck
+            | Self::ReceiptList
             | Self::ReceiptShow { .. }
             | Self::KeysList => true,
             Self::ReentryRegister { .. }
             | Self::BenchDecide { .. }
             | Self::EventSend(_)
+            | Self::EventDraft(_)
             | Self::PayloadSend { .. }
+            | Self::GrantGive(_)
             | Self::Restrict(_)
+            | Self::RestrictDraft { .. }
+            | Self::StatementSend { .. }
+            | Self::RestrictionList
+            | Self::RestrictionChoices { .. }
+            | Self::WhoAmI {}
+            | Self::HandoffList
+            | Self::HandoffContract { .. }
+            | Self::HandoffOffer(_)
+            | Self::HandoffAccept { .. }
             | Self::Export { .. }
             | Self::IncidentReport { .. }
             | Self::IncidentShow { .. }
@@ -354,6 +429,10 @@ pub struct EventDraft {
     pub evidence: Vec<EvidenceId>,
     /// What makes a repeat of it the same event; without one it has no repeats.
     pub deduplication_key: Option<Key>,
+    /// When it was observed; now without one.
+    pub observed_at: Option<Timestamp>,
+    /// What came with it: kept, and read by no decision.
+    pub extensions: Option<Extensions>,
 }
 
 /// A responsibility to be handed over.
@@ -578,8 +657,8 @@ pub async fn answer(space: &dyn Space, identity: &ActorId, request: Request) -> 
         Request::ReentryTest { predicate } => trigger::test(space, predicate),
         Request::BenchList { all } => Ok(bench::list(&space.view(), all, &space.moment().now)),
         Request::BenchShow { decision_id } => Ok(bench::show(&space.view(), &decision_id, &space.moment().now)),
-        Request::BenchDecide { decision_id, option, amend, expect } => {
-            bench::decide(space, identity, &decision_id, &option, (amend, expect)).await
+        Request::BenchDecide { decision_id, option, packet_digest, amend, expect } => {
+            bench::decide(space, identity, &decision_id, &option, packet_digest, (amend, expect)).await
         }
         Request::ProfileCheck => Ok(profile::check(&space.view())),
         Request::BriefcaseShow => Ok(briefcase::show(&space.view())),
@@ -591,7 +670,20 @@ pub async fn answer(space: &dyn Space, identity: &ActorId, request: Request) -> 
         }
         Request::HandoffOffer(draft) => handoff::offer(space, identity, draft).await,
         Request::HandoffAccept { handoff_id } => handoff::accept(space, identity, &handoff_id).await,
+        Request::GrantTry(draft) => Ok(give::try_out(space, &draft)),
+        Request::GrantGive(draft) => give::give(space, identity, draft).await,
+        Request::DecisionList { packet_id } => {
+            Ok(decision::list(&space.view(), packet_id.as_ref(), &space.moment().now))
+        }
+        Request::RestrictionList => Ok(overview::restrictions(&space.view())),
+        Request::RestrictionChoices { issuer } => Ok(overview::restrictable(&space.view(), &issuer)),
+        Request::EvidenceShow { evidence_id } => Ok(overview::evidence(&space.view(), &evidence_id)),
+        Request::BudgetShow => Ok(overview::budgets(&space.view())),
+        Request::ReceiptList => Ok(overview::receipts(&space.view())),
+        Request::WhoAmI {} => Ok(overview::who(&space.view(), identity)),
+        Request::Search { words } => Ok(overview::search(&space.view(), &words)),
         Request::EventSend(draft) => act::send(space, identity, draft).await,
+        Request::EventTest(draft) => Ok(act::test(space, draft)),
         Request::PayloadSend { payload, key_id, signature } => {
             act::hand_in(space, &payload, key_id.zip(signature)).await
         }
@@ -618,10 +710,7 @@ pub async fn answer(space: &dyn Space, identity: &ActorId, request: Request) -> 
         Request::IncidentReconcile { incident_id, justification } => {
             disclosure::reconcile(space, identity, &incident_id, justification).await
         }
-        Request::Verify => {
-            let held = space.view().state.reference();
-            tokio::task::block_in_place(|| verify(space.log(), Some(held), &mut |_| {}))
-        }
+        Request::Verify => verify_held(space),
         Request::Rebuild => tokio::task::block_in_place(|| rebuild(space.log(), &mut |_| {})),
         Request::Backup { destination } => {
             tokio::task::block_in_place(|| backup(space, identity, &destination, &mut |_| {}))
@@ -634,14 +723,36 @@ pub async fn answer(space: &dyn Space, identity: &ActorId, request: Request) -> 
     }
 }
 
+pub(crate) use act::producer_of;
 pub use bench::futile;
+pub(crate) use bench::{decision_type, is_waiting};
+pub use give::GrantDraft;
+pub(crate) use give::like;
 pub use obligation::trace;
+pub(crate) use overview::waiting;
 pub use record::{backup, rebuild, verify, verify_at_rest};
+
+/// Walks everything on disk and compares it with what is held in memory.
+fn verify_held(space: &dyn Space) -> Result<Answer, Error> {
+    let held = space.view().state.reference();
+    tokio::task::block_in_place(|| verify(space.log(), Some(held), &mut |_| {}))
+}
 
 /// The identity that whoever runs this process speaks for unless told otherwise: the user.
 #[must_use]
 pub fn default_identity(view: &View) -> ActorId {
     view.state.profile().map_or_else(|| ActorId::from("nobody"), |profile| profile.user.clone())
+}
+
+/// Why nobody comes in as this identity: it is not registered, was revoked, or is a service or participant.
+pub(crate) fn shut_out(view: &View, identity: &ActorId) -> Option<Answer> {
+    let current = view
+        .state
+        .identity(identity)
+        .is_some_and(|registered| registered.revoked_at.is_none() && registered.standing == Standing::Current);
+    let reason = "this identity was revoked, or is not registered";
+    let denial = || Denial::new(RefusalCode::Unauthenticated, CheckKind::Authentication, reason).of(identity);
+    not_to_be_spoken_for(view, identity).or_else(|| (!current).then(|| Answer::refused(&[denial()])))
 }
 
 /// A face speaks for people and for what observes on their behalf, never for the runtime's services or a participant.

@@ -273,7 +273,8 @@ fn outside(appointment: &Appointment) -> String {
 }
 
 /// Whether a restriction's scope lies within an appointment's.
-fn within(view: &View, appointment: &Appointment, scope: &AffectedScope) -> bool {
+#[must_use]
+pub fn within(view: &View, appointment: &Appointment, scope: &AffectedScope) -> bool {
     let operation_allowed = |operation: &closer_contracts::id::OperationId| {
         appointment.operations.is_empty() || appointment.operations.contains(operation)
     };

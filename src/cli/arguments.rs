@@ -4,6 +4,8 @@ use super::event::Event;
 use super::handoff::Handoff;
 use super::incident::Incident;
 use super::restrict::{Grant, Restrict};
+use super::source::Source;
+use super::token::Token;
 use crate::request::{Request, RestrictDraft};
 use clap::{Args, Parser, Subcommand};
 use closer_contracts::id::ActorId;
@@ -11,7 +13,7 @@ use serde_json::Value;
 use std::path::{Path, PathBuf};
 
 /// The most bytes of a file that is handed over with a verb.
-const FILE_BYTES_MAX: u64 = 4 << 20;
+pub(super) const FILE_BYTES_MAX: u64 = 4 << 20;
 
 /// Keeps obligations until they are closed by an adjudicated commit, and tells why.
 #[derive(Debug, Parser)]
@@ -65,6 +67,24 @@ Examples:
   closer run examples/certificate-renewal --answer   answers `allow` to whatever is asked
   closer run DIR --until-stopped                     serves until it is interrupted")]
     Run(Run),
+    /// Runs a deployment unattended, with its HTTP door open, until it is stopped; founds it first where it is new.
+    #[command(after_help = "\
+Examples:
+  closer serve examples/certificate-renewal          says where it listens and how to sign in
+  CLOSER_LOG_FORMAT=json closer serve DIR            what it notices as JSON, one object a line, on stderr")]
+    Serve {
+        /// The deployment's folder; that of `-C` without it.
+        #[arg(value_name = "DIR")]
+        folder: Option<PathBuf>,
+    },
+    /// Bearer tokens of the HTTP door, each bound to a registered identity.
+    #[command(subcommand)]
+    Token(Token),
+    /// Makes a link that signs one browser in, once, as the user or the identity given by --as.
+    Signin,
+    /// Sources: what their payloads would become.
+    #[command(subcommand)]
+    Source(Source),
     /// Announces changes.
     #[command(subcommand)]
     Event(Event),
@@ -95,6 +115,15 @@ Examples:
   closer restrict --issuer issuer.security --grant grant.renew-web --reason 'no longer wanted'
   closer restrict --issuer issuer.remote --key remote.key --operation certificate.renew --reason 'signed'")]
     Restrict(Restrict),
+    /// Shows what is used and held of the deployment's budget.
+    Budgets,
+    /// Lists what is restricted now, and until when each case is to be reconciled.
+    Restrictions,
+    /// Finds obligations, packets, evidence and receipts in which some words occur.
+    Search {
+        /// The words.
+        words: String,
+    },
     /// Receipts of commits.
     #[command(subcommand)]
     Receipt(Receipt),
@@ -223,6 +252,11 @@ pub(super) enum Bench {
         /// Which.
         id: String,
     },
+    /// Lists the answers that were given, and what became of each.
+    Decisions {
+        /// Of this packet only.
+        id: Option<String>,
+    },
     /// Answers a packet with one of its options.
     #[command(after_help = "\
 Examples:
@@ -250,6 +284,8 @@ pub(super) enum ProfileVerb {
 
 #[derive(Debug, Subcommand)]
 pub(super) enum Receipt {
+    /// Lists the receipts, the newest first.
+    List,
     /// Shows a receipt.
     Show {
         /// Its id, or the version it led to.
@@ -305,7 +341,13 @@ impl Arguments {
     /// The deployment's folder: that of the verb, that of `-C`, or the current one.
     pub(super) fn place(&self) -> Result<PathBuf, String> {
         let own = match &self.verb {
-            Verb::Init { folder } | Verb::Run(Run { folder, .. }) => folder.as_ref(),
+            Verb::Init { folder } | Verb::Serve { folder } | Verb::Run(Run { folder, .. }) => folder.as_ref(),
+            Verb::Token(_)
+            | Verb::Signin
+            | Verb::Source(_)
+            | Verb::Restrictions
+            | Verb::Search { .. }
+            | Verb::Budgets => None,
             Verb::Event(_)
             | Verb::Obligation(_)
             | Verb::Reentry(_)
@@ -368,9 +410,15 @@ impl Verb {
     /// Whether it is made in somebody's name, which `--as` says.
     pub(super) const fn speaks(&self) -> bool {
         match self {
-            Self::Init { .. } | Self::Run(_) | Self::Restore { .. } => false,
+            Self::Init { .. } | Self::Run(_) | Self::Serve { .. } | Self::Restore { .. } => false,
             Self::Keys(Keys::New { .. } | Keys::Sign { .. }) => false,
-            Self::Event(_)
+            Self::Token(_)
+            | Self::Signin
+            | Self::Source(_)
+            | Self::Restrictions
+            | Self::Search { .. }
+            | Self::Budgets
+            | Self::Event(_)
             | Self::Obligation(_)
             | Self::Reentry(_)
             | Self::Bench(_)
@@ -409,6 +457,11 @@ impl Verb {
             },
             Self::Bench(Bench::List { all }) => Request::BenchList { all },
             Self::Bench(Bench::Show { id }) => Request::BenchShow { decision_id: id.into() },
+            Self::Bench(Bench::Decisions { id }) => Request::DecisionList { packet_id: id.map(Into::into) },
+            Self::Budgets => Request::BudgetShow,
+            Self::Restrictions => Request::RestrictionList,
+            Self::Search { words } => Request::Search { words },
+            Self::Receipt(Receipt::List) => Request::ReceiptList,
             Self::Event(event) => event.request(identity)?,
             Self::Grant(Grant::List { all }) => Request::GrantList { all },
             Self::Grant(Grant::Show { id }) => Request::GrantShow { grant_id: id.into() },
@@ -418,6 +471,7 @@ impl Verb {
                 Request::BenchDecide {
                     decision_id: id.into(),
                     option,
+                    packet_digest: None,
                     amend: named(amend).collect(),
                     expect: named(expect).collect(),
                 }
@@ -447,6 +501,10 @@ impl Verb {
             }
             Self::Init { .. }
             | Self::Run(_)
+            | Self::Serve { .. }
+            | Self::Token(_)
+            | Self::Source(_)
+            | Self::Signin
             | Self::Restrict(_)
             | Self::Restore { .. }
             | Self::Keys(Keys::New { .. } | Keys::Sign { .. }) => {

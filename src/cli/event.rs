@@ -107,6 +107,8 @@ impl Change {
             change_kind: change.into(),
             evidence: self.evidence.into_iter().map(Into::into).collect(),
             deduplication_key: self.key.map(Into::into),
+            observed_at: None,
+            extensions: None,
         })
     }
 }

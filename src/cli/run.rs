@@ -26,24 +26,14 @@ const HORIZON_MS: u64 = 5_000;
 
 pub(super) async fn run(arguments: &Run, directory: &Path, talk: Talk) -> Result<Exit, Error> {
     let deployment = Deployment::load(directory, &now())?;
-    if !wiring::is_founded(&deployment.store) {
-        wiring::init(&deployment, &mut |line| talk.say(line)).await?;
-    }
-    let live = match Live::start(&deployment).await {
-        Err(Error::Actors(closer_actors::Error::Unfounded)) => {
-            wiring::init(&deployment, &mut |line| talk.say(line)).await?;
-            Live::start(&deployment).await?
-        }
-        started => started?,
-    };
+    let live = started(&deployment, talk).await?;
     talk.say(&format!("running {}", deployment.directory.display()));
     let until = match (arguments.until_idle, arguments.until_stopped) {
         (true, _) => Until::Idle,
         (_, true) => Until::Stopped,
         (false, false) => deployment.until,
     };
-    let mut stop = Stop::listen().map_err(Error::io("waiting for a signal"))?;
-    ATTENDING.store(true, Ordering::Release);
+    let mut stop = attending().map_err(Error::io("waiting for a signal"))?;
     let ended = tokio::select! {
         ended = attend(&live, arguments, until, talk) => ended,
         () = stop.asked() => Ok(()),
@@ -63,6 +53,27 @@ pub(super) async fn run(arguments: &Run, directory: &Path, talk: Talk) -> Result
     }
 }
 
+/// The deployment's space, running; founded first where it is new.
+pub(super) async fn started(deployment: &Deployment, talk: Talk) -> Result<Live, Error> {
+    if !wiring::is_founded(&deployment.store) {
+        wiring::init(deployment, &mut |line| talk.say(line)).await?;
+    }
+    match Live::start(deployment).await {
+        Err(Error::Actors(closer_actors::Error::Unfounded)) => {
+            wiring::init(deployment, &mut |line| talk.say(line)).await?;
+            Live::start(deployment).await
+        }
+        started => started,
+    }
+}
+
+/// From now on somebody attends to requests to end the process, and ends it in good order.
+pub(super) fn attending() -> std::io::Result<Stop> {
+    let stop = Stop::listen()?;
+    ATTENDING.store(true, Ordering::Release);
+    Ok(stop)
+}
+
 /// Whether a run attends to requests to end itself.
 static ATTENDING: AtomicBool = AtomicBool::new(false);
 
@@ -79,7 +90,7 @@ impl Stop {
     }
 
     /// Resolves when the process is asked to end.
-    async fn asked(&mut self) {
+    pub(super) async fn asked(&mut self) {
         tokio::select! {
             _ = self.interrupted.recv() => {}
             _ = self.terminated.recv() => {}
@@ -163,6 +174,7 @@ async fn answer(live: &Live, view: &View, decision_id: DecisionId, option: &str,
     let request = Request::BenchDecide {
         decision_id,
         option: option.to_owned(),
+        packet_digest: None,
         amend: Default::default(),
         expect: Default::default(),
     };

@@ -8,6 +8,7 @@ use crate::error::Error;
 use crate::request::{self, Answer, Asked, Outcome, Request};
 use crate::socket;
 use crate::space::{Resting, Space};
+use crate::visible::visible;
 use crate::wiring::{is_founded, lost_log};
 use closer_contracts::canonical;
 use closer_contracts::id::ActorId;
@@ -33,14 +34,14 @@ pub(super) struct Talk {
 impl Talk {
     /// One line of talk.
     pub(super) fn say(self, line: &str) {
-        write_line(std::io::stderr(), &shown(&shortened(line), false));
+        write_line(std::io::stderr(), &visible(&shortened(line), false));
     }
 
     /// One line of data.
     pub(super) fn put(self, line: &str) {
         match self.json {
             true => output::line(line),
-            false => output::line(&shown(line, false)),
+            false => output::line(&visible(line, false)),
         }
     }
 
@@ -91,7 +92,7 @@ impl Talk {
         if self.json {
             self.put(&data.to_string());
         }
-        write_line(std::io::stderr(), &shown(&shortened(&format!("error: {}", error.told())), true));
+        write_line(std::io::stderr(), &visible(&shortened(&format!("error: {}", error.told())), true));
         exit
     }
 
@@ -122,21 +123,6 @@ fn misfit_data(misfit: &Misfit) -> Value {
     let field = Some(("field", json!(misfit.field))).filter(|_| misfit.line > 0 || !misfit.field.is_empty());
     let told = [("error", json!(misfit.reason)), ("file", json!(misfit.file))].into_iter().chain(place).chain(field);
     told.map(|(name, value)| (name.to_owned(), value)).collect::<Map<String, Value>>().into()
-}
-
-/// A line as a terminal may show it: what controls the terminal or the direction of text is written out. Much of what is told
-/// was written by agents and sources, and none of that draws on the place where a person decides.
-fn shown(line: &str, keeps_lines: bool) -> String {
-    let mut shown = String::with_capacity(line.len());
-    for character in line.chars() {
-        let directs = matches!(character, '\u{200e}' | '\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}');
-        match character {
-            '\n' if keeps_lines => shown.push('\n'),
-            _ if directs || character.is_control() => shown.extend(character.escape_unicode()),
-            _ => shown.push(character),
-        }
-    }
-    shown
 }
 
 /// The longest stretch without a space that a line shows whole, in characters: no id, stream or key is as long.
@@ -180,12 +166,16 @@ pub(super) async fn ask(
     request: Request,
     talk: Talk,
 ) -> Result<Exit, Error> {
+    Ok(talk.tell(&asked(directory, identity, request).await?))
+}
+
+/// As [`ask`], with the answer untold.
+pub(super) async fn asked(directory: &Path, identity: Option<ActorId>, request: Request) -> Result<Answer, Error> {
     let store = Deployment::store_of(directory)?;
-    let answer = match unfounded(&store, directory)? {
-        Some(answer) => answer,
-        None => answered(&store, identity, request).await?,
-    };
-    Ok(talk.tell(&answer))
+    match unfounded(&store, directory)? {
+        Some(answer) => Ok(answer),
+        None => answered(&store, identity, request).await,
+    }
 }
 
 /// As [`ask`], for bytes that are to be used as they stand: without `--json` they alone are data, in canonical JSON.

@@ -3,15 +3,87 @@
 use super::{Answer, EventDraft, change};
 use crate::error::Error;
 use crate::space::Space;
+use closer_contracts::Digest;
 use closer_contracts::envelope::{Body, Payload};
-use closer_contracts::event::{Certainty, Event};
+use closer_contracts::event::{Certainty, Event, Rationale};
 use closer_contracts::fault::Fault;
 use closer_contracts::id::{ActorId, EventId, Key, KeyId, PayloadId, Text};
 use closer_contracts::refs::{ActorRef, ArtifactRef, ProducerRole, SourceRef};
 use closer_contracts::refusal::Denial;
 use closer_protocol::services::{self, Lineage};
-use closer_protocol::{Input, Reply};
+use closer_protocol::{Input, Reply, urgent};
 use serde_json::json;
+
+/// The event that a draft announces, or why there is none.
+fn event(space: &dyn Space, draft: EventDraft) -> Result<Event, Answer> {
+    let (view, now) = (space.view(), space.moment().now);
+    // A repeat under its key is the same event: it has the same id, and was observed when it was observed first.
+    let event_id = draft.deduplication_key.as_ref().map_or_else(
+        || EventId::new(space.fresh("event")),
+        |key| {
+            let named = format!("{}\n{key}", draft.source_id);
+            EventId::new(closer_protocol::derived_id("event", &Digest::of(named.as_bytes()).to_string()))
+        },
+    );
+    let before = view.events.get(&event_id).map(|known| known.body.observed_at.clone());
+    let mut cited = Vec::new();
+    for id in &draft.evidence {
+        let Some(evidence) = view.evidence.get(id) else {
+            return Err(Answer::not_found("evidence", id.as_str()));
+        };
+        cited.push(ArtifactRef { id: id.as_str().into(), digest: evidence.payload.content_digest() });
+    }
+    Ok(Event {
+        deduplication_key: draft.deduplication_key.unwrap_or_else(|| Key::from(event_id.as_str())),
+        event_id,
+        source: SourceRef { source_id: draft.source_id },
+        observed_at: draft.observed_at.or(before).unwrap_or_else(|| now.clone()),
+        received_at: now,
+        entity_ref: draft.entity_ref,
+        change_kind: draft.change_kind,
+        evidence_refs: cited,
+        certainty: Certainty::Observed,
+        extensions: draft.extensions,
+    })
+}
+
+/// What an event would touch if it were announced now, by the same matching; nothing is recorded.
+pub(super) fn test(space: &dyn Space, draft: EventDraft) -> Answer {
+    let (view, at) = (space.view(), space.moment());
+    let event = match event(space, draft) {
+        Ok(event) => event,
+        Err(answer) => return answer,
+    };
+    let source = view.state.source(&event.source.source_id);
+    let declared = source.is_some_and(|source| source.change_kinds.contains(&event.change_kind));
+    let reference =
+        ArtifactRef { id: event.event_id.as_str().into(), digest: Digest::of(event.event_id.as_str().as_bytes()) };
+    let receipt = closer_protocol::matching::match_event(&event, reference, None, &view, &at);
+    let restricts = urgent::restrictive_event(&view, &event).map(|listed| listed.action.affected_scope());
+    let known = view.events.contains_key(&event.event_id);
+    let mut text = vec![format!("`{}` of `{}` from `{}`", event.change_kind, event.entity_ref, event.source.source_id)];
+    if !declared {
+        text.push(
+            "the source is not registered, or has not declared this kind of change: it would be refused".to_owned(),
+        );
+    }
+    if known {
+        text.push("it was sent before: it would be a duplicate".to_owned());
+    }
+    text.extend(restricts.as_ref().map(|scope| format!("it would restrict at once: {}", super::words::scope(scope))));
+    let would: Vec<&Rationale> = receipt.rationale.iter().collect();
+    text.extend(would.iter().map(|rationale| {
+        format!("{}: {}: {}", rationale.obligation_id, super::words::evaluation(rationale.result), rationale.reason)
+    }));
+    if would.is_empty() {
+        text.push("it would concern no obligation".to_owned());
+    }
+    let data = json!({
+        "event": event, "declared": declared, "duplicate": known, "restricts": restricts,
+        "matched_obligation_ids": receipt.matched_obligation_ids, "outcome": receipt.outcome, "rationale": receipt.rationale,
+    });
+    Answer::done(data, text)
+}
 
 /// Announces a change as one of the source's emitters.
 pub(super) async fn send(space: &dyn Space, identity: &ActorId, draft: EventDraft) -> Result<Answer, Error> {
@@ -38,29 +110,10 @@ pub(super) fn draft(space: &dyn Space, identity: &ActorId, draft: EventDraft) ->
 fn written(space: &dyn Space, identity: &ActorId, draft: EventDraft) -> Result<Payload, Answer> {
     let view = space.view();
     let now = space.moment().now;
-    let event_id = EventId::new(space.fresh("event"));
-    let mut cited = Vec::new();
-    for id in &draft.evidence {
-        let Some(evidence) = view.evidence.get(id) else {
-            return Err(Answer::not_found("evidence", id.as_str()));
-        };
-        cited.push(ArtifactRef { id: id.as_str().into(), digest: evidence.payload.content_digest() });
-    }
-    let intake = services::intake_disclosure(draft.source_id.as_str());
+    let event = event(space, draft)?;
+    let intake = services::intake_disclosure(event.source.source_id.as_str());
     let Some(disclosure) = view.disclosure(&intake).cloned() else {
-        return Err(Answer::not_found("source", draft.source_id.as_str()));
-    };
-    let event = Event {
-        deduplication_key: draft.deduplication_key.unwrap_or_else(|| Key::from(event_id.as_str())),
-        event_id,
-        source: SourceRef { source_id: draft.source_id },
-        observed_at: now.clone(),
-        received_at: now.clone(),
-        entity_ref: draft.entity_ref,
-        change_kind: draft.change_kind,
-        evidence_refs: cited,
-        certainty: Certainty::Observed,
-        extensions: None,
+        return Err(Answer::not_found("source", event.source.source_id.as_str()));
     };
     let lineage = Lineage {
         parents: Vec::new(),
@@ -104,4 +157,9 @@ async fn unreadable(space: &dyn Space, subject: &str, fault: Fault) -> Result<An
     let denial = Denial::from(fault);
     let reply: Reply = space.submit(Input::Unreadable { subject: Text::from(subject), denial }).await?;
     Ok(Answer::replied(&reply, "recorded"))
+}
+
+/// Who a payload says it is from, where it can be read.
+pub(crate) fn producer_of(text: &str) -> Option<ActorId> {
+    Payload::read(text.as_bytes()).ok().map(|payload| payload.envelope().producer.actor_id.clone())
 }

@@ -3,6 +3,7 @@
 use super::{Answer, words};
 use crate::error::Error;
 use crate::space::Space;
+use closer_contracts::Digest;
 use closer_contracts::audit::{DecisionType, UserDecision};
 use closer_contracts::briefcase::{GrantProposal, PacketStatus};
 use closer_contracts::id::{ActorId, DecisionId, Key, Text};
@@ -79,13 +80,24 @@ pub(super) fn show(view: &View, id: &DecisionId, now: &Timestamp) -> Answer {
         let who = &decision.authenticated_issuer.identity;
         text.push(format!("  answered     {} by {who}{amended}: {}", decision.decision_type, words_of(&fate)));
     }
-    let answers = answers(view, id, now);
-    let told = json!({ "packet": &**body, "status": packet.status, "decision": packet.decision, "answers": answers });
-    let answer = Answer::done(told, text);
+    let answer = Answer::done(
+        json!({
+            "packet": &**body, "status": packet.status, "decision": packet.decision,
+            "digest": packet.packet.payload.content_digest(), "admitted_at": packet.packet.admitted_at,
+            "answered_as": kinds(packet), "answers": answers(view, id, now),
+        }),
+        text,
+    );
     match is_waiting(packet) {
         true => answer.hint("answer with", ["bench", "decide", id.as_str(), "OPTION"]),
         false => answer,
     }
+}
+
+/// The kind of answer that each option is.
+fn kinds(packet: &Packet) -> Value {
+    let options = packet.packet.body.alternatives.iter().map(|option| option.option_id.as_str());
+    options.map(|option| (option.to_owned(), json!(decision_type(packet, option)))).collect()
 }
 
 /// The answers to a packet and what became of each, in order.
@@ -106,7 +118,7 @@ fn answers(view: &View, id: &DecisionId, now: &Timestamp) -> Vec<Value> {
 }
 
 /// An answer's fate, for people.
-fn words_of(fate: &Fate) -> String {
+pub(super) fn words_of(fate: &Fate) -> String {
     match fate {
         Fate::NoAuthority => "it gives no authority".to_owned(),
         Fate::Waiting => "waits to run".to_owned(),
@@ -144,7 +156,7 @@ fn amended(packet: &Packet, amend: &Values, expect: &Values) -> Option<ActionPro
 type Values = BTreeMap<Key, Value>;
 
 /// What kind of answer an option is. Only one that was offered can be chosen.
-fn decision_type(packet: &Packet, option: &str) -> Option<DecisionType> {
+pub(crate) fn decision_type(packet: &Packet, option: &str) -> Option<DecisionType> {
     let offered = packet.packet.body.alternatives.iter().any(|alternative| alternative.option_id.as_str() == option);
     offered.then_some(match option {
         "allow" => DecisionType::ScopedAuthorization,
@@ -191,6 +203,7 @@ pub(super) async fn decide(
     identity: &ActorId,
     id: &DecisionId,
     option: &str,
+    shown: Option<Digest>,
     (amend, expect): (Values, Values),
 ) -> Result<Answer, Error> {
     let view = space.view();
@@ -209,7 +222,10 @@ pub(super) async fn decide(
     }
     let decision = UserDecision {
         decision_id: DecisionId::new(space.fresh("answer")),
-        briefcase_ref: ArtifactRef { id: id.as_str().into(), digest: packet.packet.payload.content_digest() },
+        briefcase_ref: ArtifactRef {
+            id: id.as_str().into(),
+            digest: shown.unwrap_or(packet.packet.payload.content_digest()),
+        },
         selected_option_or_instruction: Text::from(option),
         authenticated_issuer: issuer(&view, identity),
         issued_at: space.moment().now,

@@ -11,14 +11,14 @@ use closer_protocol::trace::{self, Gap, Step, Trace};
 use closer_protocol::view::{Episode, View};
 use serde_json::{Value, json};
 
-fn obligations(view: &View) -> impl Iterator<Item = &Obligation> {
+pub(super) fn every(view: &View) -> impl Iterator<Item = &Obligation> {
     view.state
         .items(ItemKind::Obligation)
         .filter_map(|accepted| if let Item::Obligation(obligation) = &accepted.item { Some(obligation) } else { None })
 }
 
 pub(super) fn list(view: &View, all: bool) -> Answer {
-    let listed: Vec<&Obligation> = obligations(view).filter(|obligation| all || obligation.status.is_open()).collect();
+    let listed: Vec<&Obligation> = every(view).filter(|obligation| all || obligation.status.is_open()).collect();
     let line = |obligation: &&Obligation| {
         format!("{:<28} {:<22} {}", obligation.obligation_id.as_str(), obligation.status.as_str(), obligation.gap.text)
     };

@@ -18,9 +18,15 @@ mod edges;
 #[cfg(test)]
 mod examples;
 #[cfg(test)]
+mod guides;
+#[cfg(test)]
+mod http;
+#[cfg(test)]
 mod looks;
 #[cfg(test)]
 mod model;
+#[cfg(test)]
+mod notify;
 #[cfg(test)]
 mod profile;
 #[cfg(test)]
@@ -31,3 +37,5 @@ mod responsibility;
 mod store;
 #[cfg(test)]
 mod urgent;
+#[cfg(test)]
+mod web;

@@ -11,6 +11,7 @@ use clap::{Parser, Subcommand};
 
 mod arch;
 mod bench;
+mod browser;
 mod cargo;
 mod crash;
 mod fix;

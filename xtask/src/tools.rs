@@ -25,12 +25,31 @@ const TOOLS: [Tool; 4] = [
     Tool { name: "openssl", probe: &["openssl", "version"], installer: Installer::Package("openssl") },
 ];
 
+/// What the browser tests need besides.
+const BROWSER_TOOLS: [Tool; 3] = [
+    Tool { name: "chromium", probe: &["chromium", "--version"], installer: Installer::Package("chromium") },
+    Tool { name: "node", probe: &["node", "--version"], installer: Installer::Package("nodejs") },
+    Tool { name: "npm", probe: &["npm", "--version"], installer: Installer::Package("npm") },
+];
+
 /// Makes sure every tool is there.
 ///
 /// # Errors
 /// Names, in one line, what is missing and how to get it.
 pub(crate) fn ensure() -> Result<()> {
-    let missing: Vec<String> = TOOLS
+    all(&TOOLS)
+}
+
+/// Makes sure that what the browser tests need is there.
+///
+/// # Errors
+/// As [`ensure`].
+pub(crate) fn ensure_browser() -> Result<()> {
+    all(&BROWSER_TOOLS)
+}
+
+fn all(tools: &[Tool]) -> Result<()> {
+    let missing: Vec<String> = tools
         .iter()
         .filter(|tool| !succeeds(tool.probe))
         .filter(|tool| !(tool.installer.run() && succeeds(tool.probe)))

@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 use anyhow::{Context, Result, bail};
 
 use crate::cargo::{cargo, must, report};
-use crate::{arch, model, tidy, tools, trace};
+use crate::{arch, browser, model, tidy, tools, trace};
 
 /// How many rows are proved on each run, picked by the current commit.
 const PROVED_ROWS: usize = 40;
@@ -24,6 +24,9 @@ pub(crate) struct Args {
     /// Conferences of a small real model too: downloads it once, takes a while
     #[arg(long)]
     with_model: bool,
+    /// The Bench in real Chromium too; installs Chromium and Node's packages where they are missing
+    #[arg(long)]
+    with_browser: bool,
 }
 
 /// The steps, cheapest first.
@@ -41,9 +44,10 @@ enum Step {
     Tests,
     #[value(skip)]
     Model,
+    Browser,
 }
 
-const STEPS: [Step; 10] = [
+const STEPS: [Step; 11] = [
     Step::Tools,
     Step::Fmt,
     Step::Arch,
@@ -54,6 +58,7 @@ const STEPS: [Step; 10] = [
     Step::Proof,
     Step::Doctests,
     Step::Tests,
+    Step::Browser,
 ];
 
 /// Runs every chosen step, also after one has failed, then a summary.
@@ -62,7 +67,8 @@ const STEPS: [Step; 10] = [
 /// Names the steps that failed.
 pub(crate) fn run(root: &Path, args: &Args) -> Result<()> {
     let is_chosen = |step: &Step| {
-        if args.only.is_empty() { !args.skip.contains(step) } else { args.only.contains(step) }
+        let asked_for = args.with_browser || *step != Step::Browser;
+        if args.only.is_empty() { asked_for && !args.skip.contains(step) } else { args.only.contains(step) }
     };
     let mut lines = Vec::new();
     let mut failed = Vec::new();
@@ -116,6 +122,7 @@ impl Step {
             Self::Doctests => must(never_writing(cargo(root).args(["test", "--workspace", "--doc", "--locked"]))),
             Self::Tests => tests(root, closing_line),
             Self::Model => model::run(root),
+            Self::Browser => browser::run(root),
         }
     }
 }

@@ -1,0 +1,18 @@
+//! The handlers of the API: each makes one request out of what came, and tells the answer.
+
+pub(crate) mod changes;
+pub(crate) mod events;
+pub(super) mod page;
+pub(super) mod read;
+pub(super) mod schema;
+pub(super) mod write;
+
+use super::problem::Problem;
+use axum::http::header;
+use axum::response::{IntoResponse, Response};
+use serde_json::Value;
+
+/// An answer in JSON.
+pub(super) fn told(data: &Value) -> Result<Response, Problem> {
+    Ok(([(header::CONTENT_TYPE, "application/json")], data.to_string()).into_response())
+}
