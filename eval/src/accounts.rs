@@ -1,6 +1,5 @@
 //! Accounts of a study: every enrolled case appears once, with its fate, whatever became of it (invariant 10).
 
-
 use closer_contracts::id::Key;
 use std::collections::BTreeMap;
 

@@ -3,6 +3,7 @@
 //! Deliberately lacks any way to leave a case out: a report is made of the enrolment, not of what was completed.
 
 pub mod accounts;
+pub mod calibration;
 pub mod statistics;
 
 pub use accounts::{Accounts, Fate, Refused};

@@ -97,9 +97,10 @@ fn acceleration(clusters: &[(f64, f64)]) -> f64 {
     let (sum, number) = clusters.iter().fold((0.0, 0.0), |all, one| (all.0 + one.0, all.1 + one.1));
     let left_out: Vec<f64> = clusters.iter().map(|one| (sum - one.0) / (number - one.1)).collect();
     let middle = left_out.iter().sum::<f64>() / left_out.len() as f64;
-    let (cubes, squares) = left_out.iter().map(|mean| middle - mean).fold((0.0, 0.0), |(cubes, squares), off| {
-        (cubes + off * off * off, squares + off * off)
-    });
+    let (cubes, squares) = left_out
+        .iter()
+        .map(|mean| middle - mean)
+        .fold((0.0, 0.0), |(cubes, squares), off| (cubes + off * off * off, squares + off * off));
     match squares > 0.0 {
         true => cubes / (6.0 * f64::powf(squares, 1.5)),
         false => 0.0,
@@ -141,8 +142,7 @@ mod tests {
         assert!((interval.low - low).abs() < 2e-3 && (interval.high - high).abs() < 2e-3, "{interval:?}");
     }
 
-    const SKEWED: [f64; 14] =
-        [0.01, 0.02, 0.02, 0.03, 0.04, 0.05, 0.06, 0.08, 0.1, 0.13, 0.2, 0.35, 0.6, 0.95];
+    const SKEWED: [f64; 14] = [0.01, 0.02, 0.02, 0.03, 0.04, 0.05, 0.06, 0.08, 0.1, 0.13, 0.2, 0.35, 0.6, 0.95];
 
     #[test]
     fn same_seed_same_interval_and_clusters_of_one_are_pairs() {

@@ -55,7 +55,8 @@ mod tests {
     /// scipy 1.17.1: the same sum written with `binom.pmf` and `binomtest`.
     #[test]
     fn power_is_the_sum_over_every_outcome() {
-        let known = [(40, 0.3, 0.2, 0.567_379_453_7), (100, 0.25, 0.15, 0.836_735_121_2), (60, 0.5, 0.1, 0.142_135_330_6)];
+        let known =
+            [(40, 0.3, 0.2, 0.567_379_453_7), (100, 0.25, 0.15, 0.836_735_121_2), (60, 0.5, 0.1, 0.142_135_330_6)];
         for (pairs, discordance, difference, power) in known {
             let ours = exact_power(Expected { discordance, difference }, pairs, 0.05).unwrap();
             assert!((ours - power).abs() < 1e-9, "{pairs}: {ours}");
