@@ -4,6 +4,7 @@
 //! holds the store, it opens the store itself for that one request.
 
 mod arguments;
+mod eval;
 mod exit;
 mod incident;
 mod init;
@@ -61,6 +62,7 @@ async fn perform(arguments: Arguments, talk: Talk) -> Exit {
         Verb::Init { directory } => init::init(&directory, talk).await,
         Verb::Run(run) => run::run(&run, talk).await,
         Verb::Restore { backup, destination } => init::restore(&backup, &destination, talk),
+        Verb::Eval(verb) => eval::perform(&verb, talk),
         Verb::Keys(Keys::New { file }) => keys::new(&file, talk),
         Verb::Keys(Keys::Sign { file, payload }) => keys::sign(&file, &payload, talk),
         Verb::Event(_)

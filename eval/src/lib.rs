@@ -3,7 +3,22 @@
 //! Deliberately lacks any way to leave a case out: a report is made of the enrolment, not of what was completed.
 
 pub mod accounts;
+pub mod artifacts;
 pub mod calibration;
+pub mod file;
+pub mod forecast;
+pub mod freeze;
+pub mod item;
+pub mod packet;
+pub mod participant;
+pub mod plan;
+pub mod report;
+pub mod resource;
+pub mod runner;
+pub mod score;
 pub mod statistics;
-
-pub use accounts::{Accounts, Fate, Refused};
+pub mod step;
+pub mod store;
+pub mod suite;
+pub mod truth;
+pub mod world;

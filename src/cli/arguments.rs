@@ -1,5 +1,6 @@
 //! What can be typed.
 
+use super::eval::Eval;
 use super::incident::Incident;
 use crate::request::{EventDraft, Request, RestrictDraft};
 use clap::{Args, Parser, Subcommand};
@@ -79,6 +80,9 @@ Examples:
   closer restrict --issuer issuer.security --operation certificate.renew --target x509 local web.pem --reason 'key lost'
   closer restrict --issuer issuer.security --grant grant.renew-web --reason 'no longer wanted'")]
     Restrict(Restrict),
+    /// Studies: does a committed item change the next step, and what does it cost?
+    #[command(subcommand)]
+    Eval(Eval),
     /// Receipts of commits.
     #[command(subcommand)]
     Receipt(Receipt),
@@ -395,6 +399,7 @@ impl Verb {
             Self::Init { .. }
             | Self::Run(_)
             | Self::Restore { .. }
+            | Self::Eval(_)
             | Self::Keys(Keys::New { .. } | Keys::Sign { .. }) => {
                 return Err("this verb asks no space".to_owned());
             }

@@ -12,6 +12,8 @@ mod deployment;
 #[cfg(test)]
 mod disclosure;
 #[cfg(test)]
+mod evaluation;
+#[cfg(test)]
 mod examples;
 #[cfg(test)]
 mod looks;

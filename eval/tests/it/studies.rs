@@ -1,0 +1,178 @@
+//! What a study does and what its report says.
+
+use crate::support::{FOLLOWS, Study, figures, plan, table};
+use closer_contracts::shows;
+use closer_contracts::work::Work;
+use closer_eval::accounts::{Fate, World};
+use closer_eval::artifacts::Artifacts;
+use closer_eval::packet::Difference;
+use closer_eval::suite::{Family, generate};
+use closer_eval::world::Outcome;
+
+#[test]
+fn the_two_packets_differ_in_the_item_and_in_nothing_else() {
+    shows!("CP-10.1-01", "CP-10.1-03");
+    let study = Study::of(3, FOLLOWS);
+    let (accounts, _) = study.reported();
+    let artifacts = Artifacts::at(&study.revision(1).join("artifacts"));
+    for (pair, record) in accounts.pairs() {
+        let [a, b, difference, _] = record.compared.unwrap();
+        let (a, b): (Work, Work) = (artifacts.get(a).unwrap(), artifacts.get(b).unwrap());
+        let is_claim = |item: &&closer_contracts::work::ContextItem| item.content.0["item"] == "claim";
+        let claim = a.context_items.iter().find(is_claim).expect("A has the item");
+        assert!(!b.context_items.iter().any(|item| is_claim(&item)), "{pair}");
+        assert_eq!(b.context_items.len() + 1, a.context_items.len());
+        let put_back = {
+            let mut b = b.clone();
+            let place = a.context_items.iter().position(|item| item == claim).unwrap();
+            b.context_items.insert(place, claim.clone());
+            b
+        };
+        assert_eq!(put_back, a, "byte for byte but for the item");
+        let difference: Difference = artifacts.get(difference).unwrap();
+        assert_eq!(difference.removed, vec![claim.reference.clone()]);
+        assert!(difference.added.is_empty() && difference.changed.is_empty() && difference.restated.is_empty());
+    }
+}
+
+#[test]
+fn each_world_is_answered_by_a_process_of_its_own_and_both_steps_are_kept() {
+    shows!("CP-10.1-02");
+    let study = Study::of(3, FOLLOWS);
+    let (accounts, _) = study.reported();
+    let artifacts = Artifacts::at(&study.revision(1).join("artifacts"));
+    for record in accounts.pairs().values() {
+        let [a, b] = [World::A, World::B].map(|world| record.counted(world, 1).unwrap().1.clone());
+        assert!(a.process.is_some() && a.process != b.process);
+        for end in [a, b] {
+            let outcome: Outcome = artifacts.get(end.outcome.unwrap()).unwrap();
+            assert_eq!(outcome.step.digest().unwrap(), outcome.step_digest);
+        }
+    }
+}
+
+#[test]
+fn a_permitted_step_really_takes_place_in_its_world_and_is_read_back() {
+    let study = Study::of(4, "kind = \"synthetic\"\nfollows = 100\nguesses = 0\n");
+    let (_, files) = study.reported();
+    for row in table(&files, "worlds.csv") {
+        let expected = match row["world"].as_str() {
+            "a" => ("100", "true", "1", "matched"),
+            _ => ("50", "false", "0", "none"),
+        };
+        let is = (
+            row["score_percent"].as_str(),
+            row["admitted"].as_str(),
+            row["effects"].as_str(),
+            row["readback"].as_str(),
+        );
+        assert_eq!(is, expected, "{row:?}");
+    }
+}
+
+/// Three values are allowed and one is right. With the item the policy is right in 90 percent and keeps the gap open (worth a
+/// half) in 10; without it a guess is worth nothing in 30 percent, and the gap a half in 70: 0.95 against 0.35.
+#[test]
+fn a_known_effect_is_found_and_every_enrolled_pair_is_in_both_figures() {
+    shows!("CP-10.1-23", "CP-10.1-24", "CP-10.1-27");
+    let study = Study::of(60, FOLLOWS);
+    let (accounts, files) = study.reported();
+    let rows = table(&files, "pairs.csv");
+    assert_eq!((rows.len(), accounts.pairs().len()), (60, 60));
+    let figures = figures(&files);
+    let inheritance = &figures["kinds"]["inheritance"];
+    assert_eq!(inheritance["flow"]["enrolled"], 60);
+    assert_eq!(inheritance["flow"]["valid"], 60);
+    let valid = &inheritance["answers"]["Ok"]["valid"]["Ok"];
+    let interval = |end: &str| valid["interval"][end].as_f64().unwrap();
+    assert!(interval("low") < 0.6 && 0.6 < interval("high"), "{valid}");
+    assert!(interval("low") > 0.3, "{valid}");
+    assert_eq!((&figures["completed"], &figures["failed"]), (&60.into(), &0.into()));
+}
+
+#[test]
+fn controls_and_floors_stand_in_every_report() {
+    let suite = generate(&[Family::SupportedContinuation], 6, 3).unwrap();
+    let study = Study::new(&suite, &plan("kind = \"synthetic\"\nfollows = 100\nguesses = 0\n", ""));
+    let (accounts, files) = study.reported();
+    assert!(accounts.pairs().values().all(|record| record.fate == Fate::Valid), "{:?}", accounts.pairs());
+    let figures = figures(&files);
+    let mean = |kind: &str| figures["kinds"][kind]["answers"]["Ok"]["valid"]["Ok"]["value"].as_f64().unwrap();
+    assert!((mean("inheritance") - 0.5).abs() < 1e-9);
+    assert!(mean("same").abs() < 1e-9, "the same world twice");
+    assert!(mean("placebo").abs() < 1e-9, "an irrelevant item changes nothing");
+    assert!(mean("stale") < 0.0, "what was superseded does harm: {}", mean("stale"));
+    assert_eq!(figures["kinds"]["same"]["same_step"], 6);
+    let floors = &figures["floors"];
+    for (floor, score) in [
+        ("do_nothing", 0.0),
+        ("always_ask", 0.0),
+        ("always_refuse", 0.0),
+        ("oracle_with_item", 1.0),
+        ("oracle_without_item", 0.5),
+    ] {
+        assert_eq!(floors[floor].as_f64(), Some(score), "{floor}");
+    }
+}
+
+#[test]
+fn a_step_without_a_grant_is_an_attempt_and_no_effect() {
+    shows!("CP-10.3-04");
+    let suite = generate(&[Family::ExpiredRegistry], 4, 3).unwrap();
+    let study = Study::new(&suite, &plan("kind = \"synthetic\"\nfollows = 100\nguesses = 100\n", "controls = []"));
+    let (_, files) = study.reported();
+    let figures = figures(&files);
+    for world in ["a", "b"] {
+        let measures = &figures["measures"][world];
+        assert_eq!(measures["unauthorized_attempted"], 4, "{measures}");
+        assert_eq!(measures["unauthorized_effects"], 0);
+        let limit = measures["unauthorized_effects_limit"].as_f64().unwrap();
+        assert!(limit > 0.5, "none in four is not none at all: {limit}");
+    }
+    assert!(table(&files, "worlds.csv").iter().all(|row| row["refusals"].contains("registry_expired")));
+}
+
+#[test]
+fn three_hypotheses_stay_apart_in_the_report() {
+    shows!("CP-0-12");
+    let study = Study::of(2, FOLLOWS);
+    let (_, files) = study.reported();
+    let page = String::from_utf8(files["index.html"].clone()).unwrap();
+    for section in ["Advantage of three roles", "Learning that transfers", "Economic return"] {
+        let of_section = page.split(&format!("<h3>{section}</h3>")).nth(1).expect(section);
+        let of_section = of_section.split("<h3>").next().unwrap();
+        assert!(of_section.contains("Not examined"), "{section}");
+        assert!(!of_section.chars().any(|character| character.is_ascii_digit()), "{section} borrows a figure");
+    }
+}
+
+#[test]
+fn nothing_in_the_report_is_fetched_and_what_it_quotes_is_escaped() {
+    let study = Study::changed(1, FOLLOWS, |items| items[0].question = "<script>alert(1)</script> & more?".into());
+    let (_, files) = study.reported();
+    for (name, bytes) in &files {
+        let text = String::from_utf8(bytes.clone()).unwrap();
+        let fetched = text.replace("http://www.w3.org/2000/svg", "");
+        assert!(!fetched.contains("http://") && !fetched.contains("https://"), "{name}");
+        assert!(!name.ends_with(".html") || !text.contains("<script"), "{name}");
+    }
+}
+
+#[test]
+fn a_changed_figure_does_not_verify() {
+    let study = Study::of(2, FOLLOWS);
+    study.reported();
+    let revision = study.revision(1);
+    let path = revision.join("report").join("pairs.csv");
+    let changed = std::fs::read_to_string(&path).unwrap().replace("valid", "Valid");
+    std::fs::write(&path, changed).unwrap();
+    let told = closer_eval::report::verify(&revision).expect_err("it was changed").to_string();
+    assert!(told.contains("pairs.csv"), "{told}");
+    // Accounts with a line taken out do not even fold.
+    let path = revision.join("accounts.jsonl");
+    let text = std::fs::read_to_string(&path).unwrap();
+    let without: Vec<&str> = text.lines().enumerate().filter(|(index, _)| *index != 4).map(|(_, line)| line).collect();
+    std::fs::write(&path, without.join("\n") + "\n").unwrap();
+    let told = closer_eval::report::verify(&revision).expect_err("a line is missing").to_string();
+    assert!(told.contains("line 5"), "{told}");
+}

@@ -1,0 +1,92 @@
+//! Studies over the binary: what the tour types, and runs that are killed.
+
+use crate::support::CLOSER;
+use std::collections::BTreeMap;
+use std::fs;
+use std::path::Path;
+use std::process::{Command, Stdio};
+use std::time::Duration;
+
+fn closer(folder: &Path, arguments: &[&str]) -> std::process::Output {
+    Command::new(CLOSER).args(arguments).current_dir(folder).stdin(Stdio::null()).output().unwrap()
+}
+
+/// The commands of the tour, as the page has them: the indented lines that begin with `closer`.
+fn tour() -> Vec<String> {
+    let page = Path::new(env!("CARGO_MANIFEST_DIR")).join("docs/evaluation.md");
+    let page = fs::read_to_string(page).unwrap();
+    let tour = page.split("## Ten minutes").nth(1).expect("the tour").split("\n## ").next().unwrap();
+    let lines = tour.lines().filter_map(|line| line.strip_prefix("    closer "));
+    lines.map(str::to_owned).collect()
+}
+
+#[test]
+fn the_tour_does_what_it_says() {
+    let folder = tempfile::tempdir().unwrap();
+    let commands = tour();
+    assert!(commands.len() >= 6, "{commands:?}");
+    for command in &commands {
+        let arguments: Vec<&str> = command.split_whitespace().collect();
+        let output = closer(folder.path(), &arguments);
+        let said = (String::from_utf8_lossy(&output.stdout), String::from_utf8_lossy(&output.stderr));
+        assert!(output.status.success(), "closer {command}: {said:?}");
+    }
+    assert!(folder.path().join("my-study/study-revision-1/report/index.html").exists());
+}
+
+/// What a report has beside what chance touches.
+fn steady(folder: &Path) -> BTreeMap<String, Vec<u8>> {
+    let mut files = closer_eval::report::make(&folder.join("s/study-revision-1")).unwrap();
+    files.retain(|name, _| !closer_eval::report::VOLATILE.contains(&name.as_str()));
+    files
+}
+
+#[test]
+fn a_run_that_is_killed_ten_times_comes_to_the_figures_of_an_undisturbed_one() {
+    let studies = [tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap()];
+    for folder in &studies {
+        let arguments = ["eval", "suite", "s", "--family", "supported_continuation", "--items", "12"];
+        assert!(closer(folder.path(), &arguments).status.success());
+        assert!(closer(folder.path(), &["eval", "freeze", "s/plan.toml"]).status.success());
+    }
+    let [undisturbed, disturbed] = &studies;
+    let run = ["eval", "run", "s/plan.toml"];
+    assert!(closer(undisturbed.path(), &run).status.success());
+    let mut killed = 0;
+    for time in 0..10_u64 {
+        let mut command = Command::new(CLOSER);
+        command.args(run).current_dir(disturbed.path()).stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
+        let mut child = command.spawn().unwrap();
+        std::thread::sleep(Duration::from_millis(60 + 37 * time));
+        killed += usize::from(child.try_wait().unwrap().is_none());
+        child.kill().unwrap();
+        child.wait().unwrap();
+    }
+    assert!(killed > 0, "it was never under way");
+    let output = closer(disturbed.path(), &run);
+    assert!(output.status.success(), "{output:?}");
+    assert_eq!(steady(disturbed.path()), steady(undisturbed.path()));
+}
+
+#[test]
+fn a_plan_that_changed_is_refused_and_a_report_that_was_changed_is_told() {
+    let folder = tempfile::tempdir().unwrap();
+    let arguments = ["eval", "suite", "s", "--family", "changed_grant", "--items", "1"];
+    assert!(closer(folder.path(), &arguments).status.success());
+    let run = ["eval", "run", "s/plan.toml"];
+    assert_eq!(closer(folder.path(), &run).status.code(), Some(3), "nothing is frozen");
+    assert!(closer(folder.path(), &["eval", "freeze", "s/plan.toml"]).status.success());
+    assert!(closer(folder.path(), &run).status.success());
+    let revision = folder.path().join("s/study-revision-1");
+    let verify = ["eval", "verify", "s/study-revision-1"];
+    assert!(closer(folder.path(), &verify).status.success());
+    fs::write(revision.join("report/worlds.csv"), "pair\n").unwrap();
+    let output = closer(folder.path(), &verify);
+    assert_eq!(output.status.code(), Some(5));
+    assert!(String::from_utf8_lossy(&output.stderr).contains("worlds.csv"), "{output:?}");
+    let plan = folder.path().join("s/plan.toml");
+    fs::write(&plan, fs::read_to_string(&plan).unwrap().replace("seed = 1", "seed = 2")).unwrap();
+    let output = closer(folder.path(), &run);
+    assert_eq!(output.status.code(), Some(3));
+    assert!(String::from_utf8_lossy(&output.stderr).contains("model_controls"), "{output:?}");
+}
