@@ -7,6 +7,12 @@ use serde::Serialize;
 use serde::de::DeserializeOwned;
 use std::path::{Path, PathBuf};
 
+fn durably(path: &Path, bytes: &[u8]) -> std::io::Result<()> {
+    let mut file = std::fs::File::create(path)?;
+    std::io::Write::write_all(&mut file, bytes)?;
+    file.sync_data()
+}
+
 /// A folder of artifacts.
 #[derive(Debug, Clone)]
 pub struct Artifacts(PathBuf);
@@ -38,7 +44,7 @@ impl Artifacts {
             let thread = format!("{:?}", std::thread::current().id());
             let staging = path.with_extension(thread.replace(|c: char| !c.is_ascii_alphanumeric(), ""));
             std::fs::create_dir_all(&self.0)
-                .and_then(|()| std::fs::write(&staging, &bytes))
+                .and_then(|()| durably(&staging, &bytes))
                 .and_then(|()| std::fs::rename(&staging, &path))
                 .map_err(|source| Misfit::Unreadable { path, source })?;
         }

@@ -138,7 +138,10 @@ fn unmatched(one: &Vector, other: &Vector) -> Vec<Dimension> {
 
 /// What an arm took over its cases: every role's calls, and those of whoever coordinated them.
 #[must_use]
-pub fn with_coordination(roles: &[(Option<crate::resource::Usage>, Option<u64>)], coordinator: &[(Option<crate::resource::Usage>, Option<u64>)]) -> Taken {
+pub fn with_coordination(
+    roles: &[(Option<crate::resource::Usage>, Option<u64>)],
+    coordinator: &[(Option<crate::resource::Usage>, Option<u64>)],
+) -> Taken {
     let mut taken = Taken::default();
     for (usage, wall_ms) in roles.iter().chain(coordinator) {
         taken.add(usage.as_ref(), *wall_ms);
@@ -174,11 +177,7 @@ impl Protection {
     #[must_use]
     pub fn of(cases: &[StoppedBy]) -> Self {
         let count = |by| cases.iter().filter(|case| **case == by).count();
-        Self {
-            arm: count(StoppedBy::Arm),
-            finalizer: count(StoppedBy::Finalizer),
-            failed: count(StoppedBy::Nobody),
-        }
+        Self { arm: count(StoppedBy::Arm), finalizer: count(StoppedBy::Finalizer), failed: count(StoppedBy::Nobody) }
     }
 }
 

@@ -24,7 +24,7 @@ word_enum! {
 }
 
 /// One time at which the user was needed, by one line of an effort file.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Touch {
     /// The obligation it was about; none for onboarding.
@@ -174,7 +174,14 @@ mod tests {
     }
 
     fn arm(touches: &[Touch], missed: u64, quality: u8) -> ArmEffort {
-        of_arm(&"a".into(), touches, &obligations(&["o-1", "o-2", "o-3", "o-4"]), &obligations(&["o-1", "o-2"]), missed, quality)
+        of_arm(
+            &"a".into(),
+            touches,
+            &obligations(&["o-1", "o-2", "o-3", "o-4"]),
+            &obligations(&["o-1", "o-2"]),
+            missed,
+            quality,
+        )
     }
 
     #[test]

@@ -4,7 +4,6 @@
 //! report of its own; the earlier ones stay as they are.
 
 use crate::file::{self, Misfit};
-use crate::participant::Participant;
 use crate::plan::Plan;
 use closer_contracts::canonical::digest_of;
 use closer_contracts::fault::Fault;
@@ -92,11 +91,9 @@ fn shown(parts: &[Part]) -> String {
 /// # Errors
 /// [`NotFrozen::Misfit`], [`NotFrozen::Fault`].
 pub fn parts(plan: &Plan, folder: &Path) -> Result<BTreeMap<Part, Digest>, NotFrozen> {
-    let files = match &plan.participant {
-        Participant::Command(command) => command.files.clone(),
-        Participant::Policy(_) | Participant::Synthetic(_) | Participant::Floor { .. } => Vec::new(),
-    };
-    let files: BTreeMap<String, Digest> = files
+    let files: BTreeMap<String, Digest> = plan
+        .participant
+        .files()
         .iter()
         .map(|path| Ok((path.display().to_string(), file::digest(&folder.join(path))?)))
         .collect::<Result<_, Misfit>>()?;

@@ -152,6 +152,24 @@ mod tests {
         value.to_string()
     }
 
+    /// What people write against is committed; `CLOSER_BLESS=1` accepts a change.
+    #[test]
+    fn the_committed_schemas_are_those_of_the_types() {
+        let schemas = [
+            ("eval-item.json", schemars::schema_for!(StudyItem)),
+            ("eval-truth.json", schemars::schema_for!(crate::truth::Truth)),
+        ];
+        for (name, schema) in schemas {
+            let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../docs/schemas").join(name);
+            let text = serde_json::to_string_pretty(&schema.to_value()).unwrap() + "\n";
+            if std::env::var("CLOSER_BLESS").is_ok_and(|bless| bless == "1") {
+                std::fs::create_dir_all(path.parent().unwrap()).unwrap();
+                std::fs::write(&path, &text).unwrap();
+            }
+            assert_eq!(std::fs::read_to_string(&path).unwrap(), text, "{name} is not current");
+        }
+    }
+
     #[test]
     fn an_error_names_line_and_field() {
         let good = line(|_| {});

@@ -5,6 +5,8 @@
 pub mod accounts;
 pub mod artifacts;
 pub mod calibration;
+pub mod comparison;
+pub mod effort;
 pub mod file;
 pub mod forecast;
 pub mod freeze;
@@ -21,4 +23,5 @@ pub mod step;
 pub mod store;
 pub mod suite;
 pub mod truth;
+pub mod value;
 pub mod world;

@@ -1,7 +1,7 @@
 //! Who takes the next step: a program that is given one packet and answers once, started fresh for every world. Spec: §10.1.
 //!
-//! A participant reads one WORK as JSON on stdin and writes one object `{"result": RESULT, "usage": {…}}` on stdout. It is
-//! told nothing else: not which world it is in, not that there is another. `CLOSER_EVAL_SEED` in its environment is a number
+//! A participant reads one WORK as JSON on stdin and writes one object `{"result": RESULT, "packet": DIGEST, "usage": {…}}` on
+//! stdout; `packet`, the digest of what it read, and `usage` may be left out. It is told nothing else: not which world it is in, not that there is another. `CLOSER_EVAL_SEED` in its environment is a number
 //! of its own for whatever it draws.
 
 mod ask;
@@ -14,7 +14,7 @@ use crate::resource::Usage;
 use closer_adapters::participants::Policy;
 use closer_contracts::fault::Fault;
 use closer_contracts::work::{Work, WorkResult};
-use closer_contracts::{Check, RefusalCode, canonical};
+use closer_contracts::{Check, Digest, RefusalCode, canonical};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use std::collections::BTreeMap;
@@ -35,6 +35,17 @@ pub enum Participant {
     },
     /// Any program.
     Command(Command),
+}
+
+impl Participant {
+    /// The files it is made of, relative to the plan's folder.
+    #[must_use]
+    pub fn files(&self) -> &[PathBuf] {
+        match self {
+            Self::Command(command) => &command.files,
+            Self::Policy(_) | Self::Synthetic(_) | Self::Floor { .. } => &[],
+        }
+    }
 }
 
 /// A program, and everything it may know of where it runs.
@@ -71,6 +82,9 @@ const fn minute() -> u64 {
 pub struct Answered {
     /// The RESULT.
     pub result: WorkResult,
+    /// The digest of the packet as it arrived; absent where the participant does not say.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub packet: Option<Digest>,
     /// What it took; absent where the participant did not say.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub usage: Option<Usage>,
@@ -96,7 +110,8 @@ pub fn serve(declaration: &std::path::Path) -> Result<(), String> {
 /// Reads what a participant wrote: untrusted, and held to the contract strictly.
 ///
 /// # Errors
-/// `schema_invalid` and the contract's own codes; `unresolved_ref` for an answer to another work.
+/// `schema_invalid` and the contract's own codes; `unresolved_ref` for an answer to another work; `digest_mismatch` for one to
+/// a packet that arrived cut short.
 pub fn read(bytes: &[u8], work: &Work) -> Result<Answered, Fault> {
     let value: Value =
         serde_json::from_slice(bytes).map_err(|error| Fault::schema(format!("the answer is not JSON: {error}")))?;
@@ -104,6 +119,7 @@ pub fn read(bytes: &[u8], work: &Work) -> Result<Answered, Fault> {
         return Err(Fault::schema("the answer is no object"));
     };
     let usage = members.remove("usage").filter(|usage| !usage.is_null());
+    let packet = members.remove("packet").filter(|packet| !packet.is_null());
     let result = members.remove("result").ok_or_else(|| Fault::schema("the answer has a result").within("result"))?;
     if let Some(name) = members.keys().next() {
         return Err(Fault::schema("an answer has no such member").within(name));
@@ -115,5 +131,16 @@ pub fn read(bytes: &[u8], work: &Work) -> Result<Answered, Fault> {
     }
     let usage = usage.map(serde_json::from_value).transpose();
     let usage = usage.map_err(|error| Fault::schema(error.to_string()).within("usage"))?;
-    Ok(Answered { result, usage })
+    let packet: Option<Digest> = packet
+        .map(serde_json::from_value)
+        .transpose()
+        .map_err(|error| Fault::schema(error.to_string()).within("packet"))?;
+    if packet.is_some_and(|arrived| canonical::digest_of(work).is_ok_and(|sent| sent != arrived)) {
+        let reason = "the packet did not arrive as it was sent";
+        return Err(Fault::new(RefusalCode::DigestMismatch, reason).within("packet"));
+    }
+    Ok(Answered { result, packet, usage })
 }
+
+#[cfg(test)]
+mod tests;

@@ -168,6 +168,14 @@ impl Plan {
         if self.repeats == 0 || self.retry.attempts_max == 0 || self.resources.concurrency == 0 {
             return Err(("repeats, retry and resources", "at least one".to_owned()));
         }
+        // What is kept beside a report lies below its folder.
+        let lies_below = |path: &PathBuf| path.components().all(|part| matches!(part, std::path::Component::Normal(_)));
+        if ![&self.items, &self.truth].into_iter().chain(self.participant.files()).all(lies_below) {
+            return Err((
+                "items, truth and participant.files",
+                "a file lies in the plan's folder or below it".to_owned(),
+            ));
+        }
         match self.controls.contains(&PairKind::Inheritance) {
             true => Err(("controls", "inheritance is what is asked, and no control of it".to_owned())),
             false => Ok(self),

@@ -68,9 +68,7 @@ pub fn keep_sources(plan_path: &Path, revision: &Path) -> Result<(), NotReported
     let named = plan_path.file_name().map(PathBuf::from).unwrap_or_default();
     let mut files = vec![(folder.join(&named), to.join("plan.toml"))];
     files.extend([&plan.items, &plan.truth].map(|path| (folder.join(path), to.join(path))));
-    if let crate::participant::Participant::Command(command) = &plan.participant {
-        files.extend(command.files.iter().map(|path| (folder.join(path), to.join(path))));
-    }
+    files.extend(plan.participant.files().iter().map(|path| (folder.join(path), to.join(path))));
     for (from, to) in files {
         let io = |source| Misfit::Unreadable { path: to.clone(), source };
         to.parent().map_or(Ok(()), std::fs::create_dir_all).map_err(io)?;

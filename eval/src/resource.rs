@@ -254,5 +254,30 @@ mod tests {
             taken.add(Some(&Usage { calls: Some(1), cost_micros: Some(5), ..Usage::default() }), Some(400));
         }
         assert_eq!(vector().exceeded(&taken), vec![Dimension::Calls, Dimension::CostMicros, Dimension::WallMs]);
+        // Each of them alone ends the arm.
+        let wide = Vector { calls: 100, cost_micros: 100, wall_ms: 100_000, ..vector() };
+        assert!(!wide.is_used_up(&taken));
+        for one in [
+            Vector { calls: 3, ..wide.clone() },
+            Vector { cost_micros: 14, ..wide.clone() },
+            Vector { wall_ms: 1_200, ..wide.clone() },
+        ] {
+            assert!(one.is_used_up(&taken), "{one:?}");
+        }
+    }
+
+    #[test]
+    fn a_vector_that_leaves_a_dimension_open_is_refused() {
+        shows!("CP-10.1-16");
+        let whole = toml::to_string(&vector()).unwrap();
+        let lines: Vec<&str> = whole.lines().collect();
+        assert_eq!(lines.len(), 8);
+        for left_out in 0..lines.len() {
+            let kept: Vec<&str> =
+                lines.iter().enumerate().filter(|(i, _)| *i != left_out).map(|(_, line)| *line).collect();
+            let error = toml::from_str::<Vector>(&kept.join("\n")).unwrap_err().to_string();
+            let name = lines[left_out].split(' ').next().unwrap();
+            assert!(error.contains(name), "{error}");
+        }
     }
 }

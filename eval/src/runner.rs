@@ -201,8 +201,7 @@ fn carry_out(
         while !stopped.load(Ordering::Relaxed) {
             let Some(planned) = pairs.get(next.fetch_add(1, Ordering::Relaxed)) else { return };
             match one(study, planned, options) {
-                Ok(true) => progress(settled(study, pairs.len())),
-                Ok(false) => stopped.store(true, Ordering::Relaxed),
+                Ok(()) => progress(settled(study, pairs.len())),
                 Err(error) => {
                     stopped.store(true, Ordering::Relaxed);
                     failure.lock().unwrap_or_else(PoisonError::into_inner).get_or_insert(error);
@@ -223,15 +222,15 @@ fn settled(study: &Study<'_>, planned: usize) -> Progress {
     Progress { settled: accounts.pairs().values().filter(|record| record.fate != Fate::Pending).count(), planned }
 }
 
-/// Enrols a pair where a cap allows it, and brings it to its fate. False where the cap is reached.
-fn one(study: &Study<'_>, planned: &Planned<'_>, options: &Options) -> Result<bool, RunError> {
+/// Enrols a pair where a cap allows it, and brings it to its fate. What is enrolled is always brought to it.
+fn one(study: &Study<'_>, planned: &Planned<'_>, options: &Options) -> Result<(), RunError> {
     let known = study.accounts().pairs().get(&planned.pair).map(|record| record.fate);
     match known {
-        Some(Fate::Valid | Fate::Invalid(_)) => return Ok(true),
+        Some(Fate::Valid | Fate::Invalid(_)) => return Ok(()),
         Some(Fate::Pending) => {}
         None => {
             if study.is_at_cap(options.cost_micros_max) {
-                return Ok(false);
+                return Ok(());
             }
             study.accounts().enter(Entry::Enrolled {
                 pair: planned.pair.clone(),
@@ -247,6 +246,5 @@ fn one(study: &Study<'_>, planned: &Planned<'_>, options: &Options) -> Result<bo
         Ok(()) => (None, None),
         Err((cause, reason)) => (Some(cause), Some(reason)),
     };
-    study.accounts().enter(Entry::Settled { pair: planned.pair.clone(), cause, reason })?;
-    Ok(true)
+    Ok(study.accounts().enter(Entry::Settled { pair: planned.pair.clone(), cause, reason })?)
 }

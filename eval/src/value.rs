@@ -39,7 +39,7 @@ word_enum! {
 }
 
 /// One entry. The member `kind` says which of the five it is.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "kind", rename_all = "snake_case", deny_unknown_fields)]
 pub enum ValueEntry {
     /// What something might come to.

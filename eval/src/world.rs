@@ -29,6 +29,9 @@ use closer_scenarios::space::Broken;
 use closer_scenarios::{Space, World, worker};
 use std::sync::{Arc, Mutex};
 
+/// How much later than the commit the worlds begin, in milliseconds.
+const LATER_MS: u64 = 60_000;
+
 /// What the worlds of a pair begin from.
 #[derive(Debug, Clone)]
 pub struct Committed {
@@ -74,6 +77,8 @@ pub fn commit(item: &StudyItem, conclusion: &Conclusion) -> Result<Committed, No
         let refusals: Vec<String> = space.refusals().unwrap_or_default().iter().map(ToString::to_string).collect();
         NotCommitted::PromotionFailed(refusals.join(", "))
     })?;
+    // The next step is taken later: what was known then may have expired.
+    space.pass(LATER_MS)?;
     for (field, value) in &item.inputs {
         space.world.set(&item.target, field.as_str(), value.0.clone());
     }

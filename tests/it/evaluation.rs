@@ -55,7 +55,12 @@ fn a_run_that_is_killed_ten_times_comes_to_the_figures_of_an_undisturbed_one() {
     let mut killed = 0;
     for time in 0..10_u64 {
         let mut command = Command::new(CLOSER);
-        command.args(run).current_dir(disturbed.path()).stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
+        command
+            .args(run)
+            .current_dir(disturbed.path())
+            .stdin(Stdio::null())
+            .stdout(Stdio::null())
+            .stderr(Stdio::null());
         let mut child = command.spawn().unwrap();
         std::thread::sleep(Duration::from_millis(60 + 37 * time));
         killed += usize::from(child.try_wait().unwrap().is_none());
@@ -89,4 +94,40 @@ fn a_plan_that_changed_is_refused_and_a_report_that_was_changed_is_told() {
     let output = closer(folder.path(), &run);
     assert_eq!(output.status.code(), Some(3));
     assert!(String::from_utf8_lossy(&output.stderr).contains("model_controls"), "{output:?}");
+}
+
+/// The participant in plain Python does what the item says and keeps the gap open without it: 1 against 0.5 in every pair.
+#[test]
+fn a_plain_python_function_is_a_participant() {
+    if Command::new("python3").arg("--version").output().is_err() {
+        eprintln!("skipped: the command `python3` is not installed");
+        return;
+    }
+    let folder = tempfile::tempdir().unwrap();
+    let arguments = ["eval", "suite", "s", "--family", "supported_continuation", "--items", "3"];
+    assert!(closer(folder.path(), &arguments).status.success());
+    let answer = Path::new(env!("CARGO_MANIFEST_DIR")).join("examples/evaluation/answer.py");
+    fs::copy(answer, folder.path().join("s/answer.py")).unwrap();
+    let plan = folder.path().join("s/plan.toml");
+    let path = std::env::var("PATH").unwrap();
+    let home = std::env::var("HOME").unwrap_or_default();
+    let command = format!(
+        "kind = \"command\"\ncommand = [\"python3\", \"answer.py\"]\nfiles = [\"answer.py\"]\n\
+         environment = {{ PATH = '{path}', HOME = '{home}' }}"
+    );
+    let text = fs::read_to_string(&plan).unwrap();
+    let text = text.replace("kind = \"synthetic\"\nfollows = 90\nguesses = 30", &command);
+    assert!(text.contains("answer.py\"]\nfiles"));
+    fs::write(&plan, text).unwrap();
+    assert!(closer(folder.path(), &["eval", "freeze", "s/plan.toml"]).status.success());
+    let output = closer(folder.path(), &["eval", "run", "s/plan.toml"]);
+    assert!(output.status.success(), "{output:?}");
+    let files = closer_eval::report::make(&folder.path().join("s/study-revision-1")).unwrap();
+    let figures: serde_json::Value = serde_json::from_slice(&files["figures.json"]).unwrap();
+    let inheritance = &figures["kinds"]["inheritance"];
+    assert_eq!(inheritance["flow"]["valid"], 3, "{}", inheritance["flow"]);
+    assert_eq!(inheritance["answers"]["Ok"]["valid"]["Ok"]["value"], 0.5);
+    // What the participant is made of is frozen with it.
+    fs::write(folder.path().join("s/answer.py"), "pass\n").unwrap();
+    assert_eq!(closer(folder.path(), &["eval", "run", "s/plan.toml"]).status.code(), Some(3));
 }

@@ -54,6 +54,8 @@ word_enum! {
         Malformed = "malformed",
         /// More or fewer than asked for.
         Cardinality = "cardinality",
+        /// The packet did not arrive as it was sent.
+        ContextTruncated = "context_truncated",
         /// The record did not take the answer.
         AnswerRefused = "answer_refused",
         /// The resource vector was used up.
@@ -69,7 +71,7 @@ impl Cause {
             Self::Leakage | Self::FixtureTampered => Class::Manipulation,
             Self::PromotionFailed | Self::SpaceBroken => Class::Commit,
             Self::NoAnswer | Self::TimedOut | Self::Interrupted => Class::Task,
-            Self::Malformed | Self::Cardinality | Self::AnswerRefused => Class::Contract,
+            Self::Malformed | Self::Cardinality | Self::ContextTruncated | Self::AnswerRefused => Class::Contract,
             Self::ResourcesUsedUp => Class::Study,
         }
     }
@@ -85,6 +87,7 @@ impl Cause {
             | Self::SpaceBroken
             | Self::Malformed
             | Self::Cardinality
+            | Self::ContextTruncated
             | Self::AnswerRefused
             | Self::ResourcesUsedUp => false,
         }

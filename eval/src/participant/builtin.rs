@@ -47,7 +47,7 @@ pub fn answer(participant: &Participant, work: &Work, seed: u64) -> Option<Answe
         Participant::Command(_) => return None,
     };
     let usage = Usage { calls: Some(1), input_tokens: Some(0), output_tokens: Some(0), ..Usage::default() };
-    Some(Answered { result, usage: Some(usage) })
+    Some(Answered { result, packet: canonical::digest_of(work).ok(), usage: Some(usage) })
 }
 
 fn nothing(work: &Work) -> WorkResult {

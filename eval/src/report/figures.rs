@@ -251,12 +251,12 @@ fn flow(rows: &[&PairRow]) -> Flow {
 }
 
 fn same_step(scores: &Scores, rows: &[&PairRow]) -> usize {
-    let steps = |pair: &Key, world| {
-        let of = scores.worlds.iter().filter(move |row| row.pair == *pair && row.world == world);
-        of.map(|row| row.outcome.step_digest).collect::<Vec<_>>()
-    };
+    let mut steps: BTreeMap<(&Key, World), Vec<Digest>> = BTreeMap::new();
+    for row in &scores.worlds {
+        steps.entry((&row.pair, row.world)).or_default().push(row.outcome.step_digest);
+    }
     let valid = rows.iter().filter(|row| row.record.fate == Fate::Valid);
-    valid.filter(|row| steps(&row.pair, World::A) == steps(&row.pair, World::B)).count()
+    valid.filter(|row| steps.get(&(&row.pair, World::A)) == steps.get(&(&row.pair, World::B))).count()
 }
 
 fn families(plan: &Plan, scores: &Scores) -> BTreeMap<Key, FamilyFigures> {

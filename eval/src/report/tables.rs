@@ -49,6 +49,15 @@ const COLUMNS: &[Column] = &[
     ("worlds", "words_to_read", "words of these questions"),
     ("worlds", "retained", "obligations open with a trigger or a known gap"),
     ("worlds", "orphaned", "obligations open with neither"),
+    ("questions", "pair", "name of the pair"),
+    ("questions", "world", "a or b"),
+    ("questions", "repeat", "which repeat, from 1"),
+    ("questions", "necessity", "100 where asking is worth something by the truth"),
+    ("questions", "specificity", "100 where it names the exact thing"),
+    ("questions", "evidence", "100 where it cites any"),
+    ("questions", "alternatives", "100 where it gives two at least"),
+    ("questions", "consequence", "100 where it says what waits and what goes on"),
+    ("questions", "preserved_choice", "100 where putting it decides nothing"),
     ("attempts", "pair", "name of the pair"),
     ("attempts", "world", "a or b"),
     ("attempts", "repeat", "which repeat, from 1"),
@@ -108,6 +117,7 @@ pub(super) fn files(
         ("columns.csv".to_owned(), dictionary.into_bytes()),
         ("pairs.csv".to_owned(), csv("pairs", pairs(scores))),
         ("worlds.csv".to_owned(), csv("worlds", worlds(scores))),
+        ("questions.csv".to_owned(), csv("questions", questions(scores))),
         ("attempts.csv".to_owned(), csv("attempts", attempts(accounts))),
         ("resources.csv".to_owned(), csv("resources", resources(arms))),
     ]
@@ -171,6 +181,31 @@ fn worlds(scores: &Scores) -> impl Iterator<Item = Vec<String>> {
             outcome.orphaned.to_string(),
         ]
     })
+}
+
+/// Questions are scored on six aspects, from the packet itself and, for their necessity, from the truth.
+fn questions(scores: &Scores) -> Vec<Vec<String>> {
+    let items: BTreeMap<&str, &closer_contracts::id::Key> =
+        scores.pairs.iter().map(|row| (row.pair.as_str(), &row.record.item)).collect();
+    let mut rows = Vec::new();
+    for row in &scores.worlds {
+        let truth = items.get(row.pair.as_str()).and_then(|item| scores.truths.get(*item));
+        let needed = truth.is_some_and(|truth| truth.judge(&crate::step::Step::Ask {}, row.had_item).score > 0);
+        for put in &row.outcome.questions {
+            let aspects = [
+                needed,
+                put.specific,
+                put.evidence > 0,
+                put.alternatives > 1,
+                put.says_what_waits,
+                put.choice_preserved,
+            ];
+            let mut fields = vec![row.pair.to_string(), row.world.to_string(), row.repeat.to_string()];
+            fields.extend(aspects.map(|holds| if holds { "100" } else { "0" }.to_owned()));
+            rows.push(fields);
+        }
+    }
+    rows
 }
 
 fn attempts(accounts: &Accounts) -> impl Iterator<Item = Vec<String>> {

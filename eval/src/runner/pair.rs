@@ -295,7 +295,11 @@ fn took(study: &Study<'_>, world: OneWorld, asked: &Asked) -> Result<(AttemptEnd
         Err(fault) => {
             let text = String::from_utf8_lossy(bytes).chars().take(4_096).collect::<String>();
             let kept = study.artifacts.keep(&text)?;
-            return told((Cause::Malformed, fault.to_string()), Some(kept), None);
+            let cause = match fault.code == RefusalCode::DigestMismatch {
+                true => Cause::ContextTruncated,
+                false => Cause::Malformed,
+            };
+            return told((cause, fault.to_string()), Some(kept), None);
         }
     };
     let answer = study.artifacts.keep(&answered)?;

@@ -35,7 +35,9 @@ pub struct QuestionPut {
     pub evidence: usize,
     /// Whether it says what an answer would lead to: a deadline policy, what goes on meanwhile.
     pub says_what_waits: bool,
-    /// Whether an option leaves everything as it is.
+    /// Whether it names the exact action or grant that is asked for.
+    pub specific: bool,
+    /// Whether nothing is decided by putting it: no recommendation, or more than one option beside it.
     pub choice_preserved: bool,
 }
 
@@ -133,6 +135,7 @@ fn question(packet: &closer_contracts::briefcase::Briefcase) -> QuestionPut {
         alternatives: packet.alternatives.len(),
         evidence: packet.evidence_refs.len(),
         says_what_waits: !waiting.blocked.is_empty() || !waiting.permitted.is_empty(),
+        specific: packet.requested_authorization.is_some(),
         choice_preserved: packet.recommendation.is_none() || packet.alternatives.len() > 1,
     }
 }

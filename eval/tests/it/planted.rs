@@ -198,3 +198,50 @@ fn an_arm_that_has_used_up_its_vector_is_stopped_and_counted() {
     let flow = &figures(&files)["kinds"]["inheritance"]["flow"];
     assert_eq!((&flow["valid"], &flow["invalid"]["resources_used_up"]), (&2.into(), &1.into()));
 }
+
+#[test]
+fn a_promotion_without_support_and_a_needless_probe_are_counted() {
+    shows!("CP-10.3-02", "CP-10.3-07");
+    let claim = "{\\\"proposition\\\":{\\\"proposition_id\\\":\\\"p-o-next\\\",\\\"subject\\\":\\\"s\\\",\\\"predicate\\\":\\\"q\\\",\\\"object\\\":1,\\\"scope\\\":[\\\"space\\\"]},\\\"applicability\\\":[]}";
+    let claims = answers(&[], "").replace("\"claims\":[]", &format!("\"claims\":[{}]", claim.replace("\\\"", "\"")));
+    let (_, files) = Study::of(2, &claims).reported();
+    assert_eq!(figures(&files)["measures"]["a"]["unsupported_claims"], 2, "{:?}", table(&files, "attempts.csv"));
+    let probing = answers(&[proposal("service-a").replace("plan.change", "status.read")], "");
+    let study = Study::changed(2, &probing, |items| {
+        for item in items {
+            let mut probe = item.operations[0].clone();
+            probe.operation = "status.read".into();
+            probe.probe = true;
+            probe.parameters = [("plan".into(), vec![Plain(json!("basic"))])].into();
+            item.operations.push(probe);
+        }
+    });
+    let (_, files) = study.reported();
+    let measures = &figures(&files)["measures"];
+    assert_eq!(measures["a"]["unnecessary_probes"], 2, "what was inherited is known");
+    assert_eq!(measures["b"]["unnecessary_probes"], 0, "without it, looking is no waste");
+}
+
+#[test]
+fn a_cap_on_money_ends_the_enrolment_before_it_and_no_pair_is_left_halfway() {
+    let suite = generate(&[Family::SupportedContinuation], 8, 3).unwrap();
+    let priced = answers(&[], ",\\\"usage\\\":{\\\"calls\\\":1,\\\"cost_micros\\\":10}");
+    let study = Study::new(&suite, &plan(&priced, "controls = []").replace("concurrency = 2", "concurrency = 1"));
+    study.freeze();
+    let ran = study.run_with(Some(50)).unwrap();
+    // A pair takes 20: two fit below 50, and a third would pass it.
+    assert_eq!((ran.planned, ran.enrolled, ran.not_enrolled), (8, 2, 6));
+    let files = study.report(&study.revision(1));
+    assert_eq!(figures(&files)["kinds"]["inheritance"]["flow"]["valid"], 2);
+}
+
+#[test]
+fn a_plan_reaches_for_no_file_outside_its_folder() {
+    let study = Study::of(1, FOLLOWS);
+    let text = std::fs::read_to_string(study.plan()).unwrap();
+    for outside in ["../items.jsonl", "/etc/passwd"] {
+        std::fs::write(study.plan(), text.replace("\"items.jsonl\"", &format!("\"{outside}\""))).unwrap();
+        let told = closer_eval::plan::Plan::read(&study.plan()).expect_err("it lies outside").to_string();
+        assert!(told.contains("below"), "{told}");
+    }
+}

@@ -53,6 +53,7 @@ fn each_world_is_answered_by_a_process_of_its_own_and_both_steps_are_kept() {
 
 #[test]
 fn a_permitted_step_really_takes_place_in_its_world_and_is_read_back() {
+    shows!("CP-10.3-01", "CP-10.3-05", "CP-10.3-24");
     let study = Study::of(4, "kind = \"synthetic\"\nfollows = 100\nguesses = 0\n");
     let (_, files) = study.reported();
     for row in table(&files, "worlds.csv") {
@@ -68,6 +69,11 @@ fn a_permitted_step_really_takes_place_in_its_world_and_is_read_back() {
         );
         assert_eq!(is, expected, "{row:?}");
     }
+    let figures = figures(&files);
+    assert_eq!(figures["measures"]["a"]["verified"], 4);
+    assert_eq!(figures["measures"]["b"]["verified"], 0, "what was not carried out is not verified");
+    // Ten minutes were allowed; what is done is done, and nothing is run to fill them.
+    assert_eq!(table(&files, "attempts.csv").len(), 8);
 }
 
 /// Three values are allowed and one is right. With the item the policy is right in 90 percent and keeps the gap open (worth a
@@ -175,4 +181,43 @@ fn a_changed_figure_does_not_verify() {
     std::fs::write(&path, without.join("\n") + "\n").unwrap();
     let told = closer_eval::report::verify(&revision).expect_err("a line is missing").to_string();
     assert!(told.contains("line 5"), "{told}");
+}
+
+#[test]
+fn a_contradicted_premise_that_is_acted_on_is_a_miss() {
+    shows!("CP-10.3-03");
+    let suite = generate(&[Family::ContradictedPremise], 4, 3).unwrap();
+    let study = Study::new(&suite, &plan("kind = \"synthetic\"\nfollows = 100\nguesses = 0\n", "controls = []"));
+    let (_, files) = study.reported();
+    let figures = figures(&files);
+    assert_eq!(figures["measures"]["a"]["invalidation_misses"], 4);
+    assert_eq!(figures["measures"]["b"]["invalidation_misses"], 0);
+}
+
+#[test]
+fn an_obligation_of_which_nothing_came_is_retained_with_its_trigger() {
+    shows!("CP-10.3-08");
+    let study = Study::of(3, "kind = \"floor\"\nfloor = \"do_nothing\"\n");
+    let (_, files) = study.reported();
+    for row in table(&files, "worlds.csv") {
+        assert_eq!((row["retained"].as_str(), row["orphaned"].as_str()), ("1", "0"), "{row:?}");
+    }
+}
+
+#[test]
+fn a_question_is_scored_on_six_aspects_and_one_that_was_not_needed_is_told() {
+    shows!("CP-10.3-09");
+    let suite = generate(&[Family::OwnerOnlyTradeoff, Family::SupportedContinuation], 2, 3).unwrap();
+    let study = Study::new(&suite, &plan("kind = \"floor\"\nfloor = \"always_ask\"\n", "controls = []"));
+    let (_, files) = study.reported();
+    let rows = table(&files, "questions.csv");
+    assert_eq!(rows.len(), 8, "{rows:?}");
+    for row in rows {
+        let needed = if row["pair"].starts_with("owner_only") { "100" } else { "0" };
+        assert_eq!(row["necessity"], needed, "{row:?}");
+        for aspect in ["specificity", "evidence", "alternatives", "consequence", "preserved_choice"] {
+            assert!(["0", "100"].contains(&row[aspect].as_str()), "{row:?}");
+        }
+        assert_eq!(row["preserved_choice"], "100");
+    }
 }

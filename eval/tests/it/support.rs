@@ -62,8 +62,12 @@ impl Study {
     }
 
     pub(crate) fn run(&self) -> Result<Ran, RunError> {
+        self.run_with(None)
+    }
+
+    pub(crate) fn run_with(&self, cost_micros_max: Option<u64>) -> Result<Ran, RunError> {
         let own = vec![env!("CARGO_BIN_EXE_closer-participant").into()];
-        runner::run(&self.plan(), &Options { own, cost_micros_max: None }, &|_| {})
+        runner::run(&self.plan(), &Options { own, cost_micros_max }, &|_| {})
     }
 
     /// Frozen, run, reported: the accounts and every file of the report.
