@@ -57,10 +57,17 @@ fn trace_to_stderr() {
 }
 
 async fn perform(arguments: Arguments, talk: Talk) -> Exit {
-    let Arguments { directory, identity, verb, .. } = arguments;
+    let directory = match arguments.place() {
+        Ok(directory) => directory,
+        Err(reason) => {
+            talk.say(&reason);
+            return Exit::Usage;
+        }
+    };
+    let Arguments { identity, verb, .. } = arguments;
     let done = match verb {
-        Verb::Init { directory } => init::init(&directory, talk).await,
-        Verb::Run(run) => run::run(&run, talk).await,
+        Verb::Init { .. } => init::init(&directory, talk).await,
+        Verb::Run(run) => run::run(&run, &directory, talk).await,
         Verb::Restore { backup, destination } => init::restore(&backup, &destination, talk),
         Verb::Eval(verb) => eval::perform(&verb, talk),
         Verb::Keys(Keys::New { file }) => keys::new(&file, talk),

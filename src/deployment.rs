@@ -4,23 +4,30 @@
 //! a sane default may be left out (`docs/deployment.md`). Loading touches nothing. Deliberately lacks a second way to say
 //! a thing: whatever is founded is an item that the log could hold as it stands.
 
+mod checks;
+mod declared;
 mod defaults;
 mod distinct;
+mod fits;
 mod founding;
 mod moments;
 mod naming;
+mod paths;
 mod process;
+mod rehearsal;
 mod source;
 
 pub use process::{Command, Companion, Running};
 pub use source::{FILE_BYTES_MAX, Misfit};
 
+use checks::Occasion;
 use closer_adapters::participants::ParticipantConfig;
 use closer_contracts::id::{ActorId, ChangeKindId, EntityId, ObligationId, ReadbackMethodId, SourceId};
 use closer_contracts::item::Item;
 use closer_contracts::refs::Target;
 use closer_contracts::time::Timestamp;
 use closer_protocol::genesis::Founding;
+use declared::Declared;
 use serde::Deserialize;
 use serde_json::{Map, Value};
 use source::Source;
@@ -92,6 +99,8 @@ pub struct Deployment {
     pub prepare: Vec<Command>,
     /// What `run` starts beside itself and ends with itself.
     pub companions: Vec<Companion>,
+    source: Source,
+    declared: Declared,
 }
 
 #[derive(Debug, Deserialize)]
@@ -125,7 +134,8 @@ impl Deployment {
         Ok(directory.join(settings.store))
     }
 
-    /// Reads the deployment in a folder. `now` is what relative times count from.
+    /// Reads the deployment in a folder. `now` is what relative times count from. What only its founding can show,
+    /// [`Self::fits_founding`] asks.
     ///
     /// # Errors
     /// [`Misfit`] with file, line, column and field.
@@ -134,6 +144,7 @@ impl Deployment {
         let directory = std::path::absolute(directory).map_err(|error| source.misfit("", error.to_string()))?;
         distinct::check(&source, &file)?;
         moments::resolve(&source, &mut file, now)?;
+        let raw = file.clone();
         let settings = file.remove("run").unwrap_or(Value::Object(Map::new()));
         let settings: Settings = source.typed("run", settings)?;
         let prepare: Vec<Command> = section(&source, &mut file, "prepare")?;
@@ -141,6 +152,8 @@ impl Deployment {
         let observations: Vec<Observation> = section(&source, &mut file, "observation")?;
         let participants = participants(&source, &mut file)?;
         let founding = founding::found(&source, file, &directory, now)?;
+        let declared = Declared::of(raw, &founding, directory.clone(), now.clone());
+        checks::check(&source, &declared, Occasion::Run)?;
         Ok(Self {
             store: directory.join(settings.store),
             until: settings.until,
@@ -150,7 +163,25 @@ impl Deployment {
             prepare,
             companions,
             directory,
+            source,
+            declared,
         })
+    }
+
+    /// Whether a space can be founded with it: whatever it names is declared, every bound leaves something, and the core
+    /// admits the founding. Nothing is touched.
+    ///
+    /// # Errors
+    /// [`Misfit`] with file, line, column and field.
+    pub fn fits_founding(&self) -> Result<(), Misfit> {
+        checks::check(&self.source, &self.declared, Occasion::Founding)?;
+        rehearsal::rehearse(&self.source, &self.declared, &self.founding)
+    }
+
+    /// What went wrong with something that the file declares, told where it is declared.
+    #[must_use]
+    pub fn misfit(&self, field: &str, reason: impl Into<String>) -> Misfit {
+        self.source.misfit(field, reason)
     }
 }
 
@@ -193,7 +224,8 @@ fn participants(
         let field = format!("participant.{index}");
         let identity = entry.remove("identity").unwrap_or(Value::Null);
         let identity: ActorId = source.typed(&format!("{field}.identity"), identity)?;
-        let config = source.typed(&field, Value::Object(entry))?;
+        let config = ParticipantConfig::read(&Value::Object(entry));
+        let config = config.map_err(|fault| source.misfit(paths::join(&field, &fault.path), fault.reason))?;
         participants.insert(identity, config);
     }
     Ok(participants)

@@ -187,13 +187,14 @@ impl Request {
     /// Whether it restricts, so that it is heard however many others wait (design §3, the urgent lane).
     #[must_use]
     pub fn is_urgent(&self, view: &View) -> bool {
-        let restricts = |source: &SourceId, kind: &ChangeKindId| urgent::listed(view, source, kind).is_some();
+        let restricts = |source: &SourceId, kind: &ChangeKindId, entity: &EntityId| {
+            urgent::listed(view, source, kind, entity).is_some()
+        };
         match self {
             Self::Restrict(_) => true,
-            Self::EventSend(draft) => restricts(&draft.source_id, &draft.change_kind),
-            Self::PayloadSend { payload, .. } => {
-                act::event_of(payload).is_some_and(|event| restricts(&event.source.source_id, &event.change_kind))
-            }
+            Self::EventSend(draft) => restricts(&draft.source_id, &draft.change_kind, &draft.entity_ref),
+            Self::PayloadSend { payload, .. } => act::event_of(payload)
+                .is_some_and(|event| restricts(&event.source.source_id, &event.change_kind, &event.entity_ref)),
             Self::ObligationList { .. }
             | Self::ObligationShow { .. }
             | Self::ObligationTrace { .. }

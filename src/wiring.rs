@@ -22,16 +22,19 @@ use tokio::task::JoinSet;
 /// The file in the store's folder that tells which processes attempts have started.
 const PROCESSES: &str = "processes";
 
-/// Runs the declared preparations, then founds the space. Tells each step as it is done.
+/// Runs the declared preparations, then founds the space. Tells each step as it is done. A deployment with which no space
+/// can be founded is refused before anything is prepared.
 ///
 /// # Errors
-/// What could not be prepared; what of the founding is not admissible; a space that is there already.
+/// What does not fit and what could not be prepared, with file, line, column and field; what of the founding is not admissible; a space that is there already.
 pub async fn init(deployment: &Deployment, tell: &mut dyn FnMut(&str)) -> Result<(), Error> {
     if let Some(lost) = lost_log(&deployment.store) {
         return Err(Error::Store(lost.into()));
     }
-    for command in &deployment.prepare {
-        let ran = command.run(&deployment.directory).map_err(Error::World)?;
+    deployment.fits_founding()?;
+    for (index, command) in deployment.prepare.iter().enumerate() {
+        let told = |reason: String| deployment.misfit(&format!("prepare.{index}.program"), reason);
+        let ran = command.run(&deployment.directory).map_err(told)?;
         if let (true, Some(made)) = (ran, &command.creates) {
             tell(&format!("prepared {made}"));
         }
@@ -91,8 +94,11 @@ impl Live {
     /// What could not be started; `Locked` where another process runs it.
     pub async fn start(deployment: &Deployment) -> Result<Self, Error> {
         let log = Arc::new(Log::open(&deployment.store, None)?);
-        let companions = deployment.companions.iter().map(|companion| companion.start(&deployment.directory));
-        let companions = companions.collect::<Result<Vec<_>, _>>().map_err(Error::World)?;
+        let companions = deployment.companions.iter().enumerate().map(|(index, companion)| {
+            let told = |reason: String| deployment.misfit(&format!("companion.{index}.program"), reason);
+            companion.start(&deployment.directory).map_err(told)
+        });
+        let companions = companions.collect::<Result<Vec<_>, _>>()?;
         let ledger =
             FileLedger::open(&deployment.store.join(PROCESSES)).map_err(|error| Error::World(error.to_string()))?;
         for ended in terminate_recorded(&ledger) {

@@ -12,6 +12,7 @@ pub mod ids;
 pub mod keys;
 
 mod confine;
+mod declared;
 #[cfg(test)]
 mod fixture;
 mod process;
@@ -25,6 +26,7 @@ pub mod participants;
 
 mod world;
 
+pub use declared::Reach;
 pub use process::{
     BrokenLedger, Ended, FileLedger, MemoryLedger, ProcessEnd, ProcessLedger, Program, TaskProcess, terminate_recorded,
 };

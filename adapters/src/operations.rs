@@ -19,35 +19,52 @@ pub(crate) use http::{Body, HttpClient, Location, SendError};
 pub(crate) use permitted::Permitted;
 pub(crate) use report::reason;
 
+use crate::declared::{Names, Reach};
 use crate::process::{ProcessLedger, terminate_attempt};
+use closer_contracts::fault::Fault;
 use closer_contracts::id::AttemptId;
-use closer_contracts::refs::Plain;
+use closer_contracts::item::OperationEntry;
 use closer_monitor::Permit;
 use closer_protocol::port::{Clock, Operations, Order, Pending, Performed};
 use report::{not_sent, unknown};
-use serde::{Deserialize, Serialize};
 use std::sync::Arc;
 
-/// How an operation is carried out: the `contract` of a registry entry.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(tag = "kind", rename_all = "snake_case")]
-pub enum OperationContract {
-    /// See [`FileWrite`].
-    FileWrite(FileWrite),
-    /// See [`Command`].
-    Command(Command),
-    /// See [`Http`].
-    Http(Http),
+crate::declared::by_kind! {
+    /// How an operation is carried out: the `contract` of a registry entry.
+    pub enum OperationContract: "an operation's contract" {
+        /// See [`FileWrite`].
+        "file_write" => FileWrite(FileWrite),
+        /// See [`Command`].
+        "command" => Command(Command),
+        /// See [`Http`].
+        "http" => Http(Http),
+    }
 }
 
 impl OperationContract {
-    /// Reads the `contract` of a registry entry.
+    /// Whether everything it names is there and everything it bounds can be, as far as that is told without acting.
     ///
     /// # Errors
-    /// What does not fit, and where; also an unknown `kind`.
-    pub fn read(contract: &Plain) -> Result<Self, String> {
-        serde_path_to_error::deserialize(&contract.0)
-            .map_err(|error| format!("the operation's contract cannot be read: {error}"))
+    /// `schema_invalid` with the path of what does not fit.
+    pub fn check(&self, entry: &OperationEntry) -> Result<(), Fault> {
+        let names = Names(&entry.parameters);
+        match self {
+            Self::FileWrite(contract) => contract.check(names),
+            Self::Command(contract) => contract.run.check(names).map_err(|fault| fault.within("run")),
+            Self::Http(contract) => contract.check(entry.effect_class, names),
+        }
+    }
+
+    /// Which targets it can act on.
+    #[must_use]
+    pub fn reach(&self) -> Reach<'_> {
+        match self {
+            Self::FileWrite(contract) => Reach { account: Some(&contract.account), within: Some(&contract.root) },
+            Self::Command(contract) => {
+                Reach { account: Some(&contract.account), within: contract.run.target_root.as_deref() }
+            }
+            Self::Http(contract) => Reach { account: None, within: contract.endpoint.root() },
+        }
     }
 }
 
@@ -74,8 +91,8 @@ impl OperationRegistry {
             Ok(permitted) => permitted,
             Err(reason) => return not_sent(reason),
         };
-        match OperationContract::read(&order.entry.contract) {
-            Err(reason) => not_sent(reason),
+        match OperationContract::read(&order.entry.contract.0) {
+            Err(fault) => not_sent(format!("the operation's contract cannot be read: {fault}")),
             Ok(OperationContract::Http(contract)) => {
                 http::perform(&permitted, &contract, &self.client, self.clock.as_ref()).await
             }
@@ -118,7 +135,7 @@ impl Operations for OperationRegistry {
     /// because only the provider knows how.
     fn cancel<'a>(&'a self, attempt_id: &'a AttemptId, order: &'a Order) -> Pending<'a, ()> {
         Box::pin(async move {
-            if !matches!(OperationContract::read(&order.entry.contract), Ok(OperationContract::Command(_))) {
+            if !matches!(OperationContract::read(&order.entry.contract.0), Ok(OperationContract::Command(_))) {
                 return;
             }
             let (ledger, attempt_id) = (Arc::clone(&self.ledger), attempt_id.clone());

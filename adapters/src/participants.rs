@@ -15,24 +15,36 @@ pub use validator::{Validator, ValidatorRule};
 
 use closer_contracts::Check;
 use closer_contracts::canonical;
+use closer_contracts::fault::Fault;
 use closer_contracts::work::WorkResult;
 use closer_protocol::port::{NoAnswer, Participant};
-use serde::{Deserialize, Serialize};
 use std::sync::Arc;
 
-/// A participant as a deployment writes it down.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(tag = "kind", rename_all = "snake_case")]
-pub enum ParticipantConfig {
-    /// See [`Policy`].
-    Policy(Policy),
-    /// See [`Validator`].
-    Validator(Validator),
-    /// See [`Scripted`].
-    Scripted(Scripted),
+crate::declared::by_kind! {
+    /// A participant as a deployment writes it down.
+    pub enum ParticipantConfig: "a participant" {
+        /// See [`Policy`].
+        "policy" => Policy(Policy),
+        /// See [`Validator`].
+        "validator" => Validator(Validator),
+        /// See [`Scripted`].
+        "scripted" => Scripted(Scripted),
+    }
 }
 
 impl ParticipantConfig {
+    /// Whether its rules can be followed: every field is a JSON pointer or a place, every placeholder names a bound item.
+    ///
+    /// # Errors
+    /// `schema_invalid` with the path of what does not fit.
+    pub fn check(&self) -> Result<(), Fault> {
+        match self {
+            Self::Policy(policy) => policy.check(),
+            Self::Validator(validator) => validator.check(),
+            Self::Scripted(_) => Ok(()),
+        }
+    }
+
     /// The participant.
     #[must_use]
     pub fn build(self) -> Arc<dyn Participant> {

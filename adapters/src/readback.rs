@@ -14,9 +14,11 @@ pub use file::FileState;
 pub use http_get::HttpGet;
 pub use x509::X509File;
 
+use crate::declared::{Names, Reach, absolute, positive};
 use crate::operations::{HttpClient, reason};
 use crate::process::ProcessLedger;
 use closer_contracts::Check;
+use closer_contracts::fault::Fault;
 use closer_contracts::id::{Key, Text};
 use closer_contracts::refs::{Plain, Target, TypedValue};
 use closer_contracts::work::TargetVersion;
@@ -25,20 +27,20 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 use std::sync::Arc;
 
-/// How a target is looked at: the `contract` of a readback method.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(tag = "kind", rename_all = "snake_case")]
-pub enum ReadbackContract {
-    /// See [`FileState`].
-    File(FileState),
-    /// See [`X509File`].
-    X509File(X509File),
-    /// See [`HttpGet`].
-    HttpGet(HttpGet),
-    /// See [`CommandOutput`].
-    Command(CommandOutput),
-    /// A person must look and confirm; the runtime itself sees nothing.
-    Person(Person),
+crate::declared::by_kind! {
+    /// How a target is looked at: the `contract` of a readback method.
+    pub enum ReadbackContract: "a readback method's contract" {
+        /// See [`FileState`].
+        "file" => File(FileState),
+        /// See [`X509File`].
+        "x509_file" => X509File(X509File),
+        /// See [`HttpGet`].
+        "http_get" => HttpGet(HttpGet),
+        /// See [`CommandOutput`].
+        "command" => Command(CommandOutput),
+        /// A person must look and confirm; the runtime itself sees nothing.
+        "person" => Person(Person),
+    }
 }
 
 /// Contract `person`: someone has to look.
@@ -50,13 +52,35 @@ pub struct Person {
 }
 
 impl ReadbackContract {
-    /// Reads the `contract` of a readback method.
+    /// Whether everything it names is there and everything it bounds can be, as far as that is told without looking.
     ///
     /// # Errors
-    /// What does not fit, and where; also an unknown `kind`.
-    pub fn read(contract: &Plain) -> Result<Self, String> {
-        serde_path_to_error::deserialize(&contract.0)
-            .map_err(|error| format!("the readback method's contract cannot be read: {error}"))
+    /// `schema_invalid` with the path of what does not fit.
+    pub fn check(&self) -> Result<(), Fault> {
+        match self {
+            Self::File(contract) => absolute(&contract.root, "root"),
+            Self::X509File(contract) => {
+                absolute(&contract.root, "root")?;
+                absolute(&contract.openssl, "openssl")?;
+                positive(contract.deadline_ms, "deadline_ms")
+            }
+            Self::HttpGet(contract) => contract.check(),
+            Self::Command(contract) => contract.run.check(Names(&[])).map_err(|fault| fault.within("run")),
+            Self::Person(_) => Ok(()),
+        }
+    }
+
+    /// Which targets it can look at.
+    #[must_use]
+    pub fn reach(&self) -> Reach<'_> {
+        match self {
+            Self::File(FileState { root, account, .. }) | Self::X509File(X509File { root, account, .. }) => {
+                Reach { account: Some(account), within: Some(root) }
+            }
+            Self::HttpGet(contract) => Reach { account: None, within: contract.endpoint.root() },
+            Self::Command(contract) => Reach { account: None, within: contract.run.target_root.as_deref() },
+            Self::Person(_) => Reach { account: None, within: None },
+        }
     }
 }
 
@@ -96,7 +120,9 @@ impl ReadbackObserver {
             ));
         }
         let target = order.target.clone();
-        match ReadbackContract::read(&order.method.contract)? {
+        let contract = ReadbackContract::read(&order.method.contract.0);
+        let contract = contract.map_err(|fault| format!("the readback method's contract cannot be read: {fault}"))?;
+        match contract {
             ReadbackContract::HttpGet(contract) => http_get::look(&contract, &target, &self.client).await,
             ReadbackContract::File(contract) => blocking(move || file::look(&contract, &target)).await,
             ReadbackContract::X509File(contract) => {

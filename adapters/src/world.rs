@@ -84,8 +84,8 @@ mod tests {
         for block in documented("json") {
             for contract in serde_json::Deserializer::from_str(&block).into_iter::<Value>() {
                 let contract = Plain(contract.unwrap());
-                let operation = OperationContract::read(&contract).map(drop);
-                let readback = ReadbackContract::read(&contract).map(drop);
+                let operation = OperationContract::read(&contract.0).map(drop);
+                let readback = ReadbackContract::read(&contract.0).map(drop);
                 assert!(operation.is_ok() || readback.is_ok(), "{contract:?}: {operation:?} {readback:?}");
                 kinds.push(contract.0["kind"].as_str().unwrap().to_owned());
             }

@@ -5,7 +5,7 @@
 
 use crate::contract::Check;
 use crate::fault::Fault;
-use crate::id::{ActorId, CategoryId, ChangeKindId, Key, PolicyId, ProfileId, PurposeId, SourceId, Text};
+use crate::id::{ActorId, CategoryId, ChangeKindId, EntityId, Key, PolicyId, ProfileId, PurposeId, SourceId, Text};
 use crate::item::{Mechanism, Standing};
 use crate::refs::{Amounts, Scope};
 use crate::refusal::RefusalCode;
@@ -23,6 +23,9 @@ pub struct RestrictiveEvent {
     pub change_kind: ChangeKindId,
     /// The source it must come from.
     pub source: SourceId,
+    /// The entity that it must be about; any where it is left out.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub entity_ref: Option<EntityId>,
     /// The appointed issuer that the source speaks for.
     pub issuer: ActorId,
     /// What it restricts.
@@ -49,6 +52,7 @@ impl Check for RestrictiveEvent {
     fn check(&self) -> Result<(), Fault> {
         self.change_kind.check().map_err(|fault| fault.within("change_kind"))?;
         self.source.check().map_err(|fault| fault.within("source"))?;
+        self.entity_ref.check().map_err(|fault| fault.within("entity_ref"))?;
         self.issuer.check().map_err(|fault| fault.within("issuer"))?;
         self.action.check().map_err(|fault| fault.within("action"))?;
         self.reason.check().map_err(|fault| fault.within("reason"))

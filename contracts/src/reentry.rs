@@ -173,7 +173,7 @@ impl<'de> Deserialize<'de> for TypedPredicate {
 }
 
 /// The operators of this version, in the specification's order.
-const OPERATORS: [&str; 8] = [
+pub const OPERATORS: [&str; 8] = [
     "EvidenceAdded",
     "DependencyVersionChanged",
     "UserDecisionReceived",

@@ -7,7 +7,7 @@ use crate::input::{Moment, Reply, Step};
 use crate::sequence::Deciding;
 use crate::services::{self, INTERNAL_DISCLOSURE, Lineage};
 use crate::view::View;
-use crate::{batch::Batch, streams, urgent};
+use crate::{batch::Batch, predicate, streams, urgent};
 use closer_contracts::audit::{Declaration, DisclosureReceipt};
 use closer_contracts::delta::Change;
 use closer_contracts::fault::Fault;
@@ -86,6 +86,9 @@ pub fn found(founding: &Founding, at: &Moment, reads: &dyn Reads) -> Result<Step
         deciding.batch.artifact(ArtifactBody::from(declaration.clone()), Vec::new())?;
     }
     let mut reply = Reply::Recorded(Vec::new());
+    for (obligation, reentries) in &founding.obligations {
+        installable(obligation, reentries).map_err(|fault| fault.within("obligations"))?;
+    }
     for (number, obligations) in founding.obligations.chunks(OBLIGATIONS_PER_DELTA).enumerate() {
         reply = commit::by_rule(&mut deciding, admission(number, obligations))?;
         if let Some(denial) = reply.refusal() {
@@ -97,6 +100,18 @@ pub fn found(founding: &Founding, at: &Moment, reads: &dyn Reads) -> Result<Step
     let effects = deciding.effects;
     let decided = deciding.batch.finish();
     Ok(Step { append: decided.append, entries: decided.entries, effects, reply })
+}
+
+/// Whether this version can evaluate what the obligation is founded to wait for.
+fn installable(obligation: &Obligation, reentries: &[Reentry]) -> Result<(), Fault> {
+    for reentry in reentries {
+        let told = |fault: Fault| fault.within("predicate").within(&reentry.reentry_id);
+        predicate::installable(&reentry.predicate).map_err(told)?;
+    }
+    obligation.trigger_gap.as_ref().map_or(Ok(()), |gap| {
+        let place = |fault: Fault| fault.within("trigger_gap.review_predicate").within(&obligation.obligation_id);
+        predicate::installable(&gap.review_predicate).map_err(place)
+    })
 }
 
 /// How many obligations one founding delta admits: a payload is bounded, a deployment is not.

@@ -10,13 +10,15 @@ use closer_contracts::audit::DecisionType;
 use closer_contracts::branch;
 use closer_contracts::canonical;
 use closer_contracts::digest::Digest;
+use closer_contracts::fault::Fault;
 use closer_contracts::id::{ArtifactId, EvidenceId, Id, ObservationStreamId, SourceId};
 use closer_contracts::item::{IdentityKind, Item, ItemKind, OperationEntry, Standing};
 use closer_contracts::reentry::{
     CapabilityVerified, DependencyVersionChanged, Evaluation, EvaluationRecord, EvidenceAdded, HandoffAccepted,
-    PredicateVersion, Reentry, TimeReached, TypedPredicate, UserDecisionReceived,
+    OPERATORS, PredicateVersion, Reentry, TimeReached, TypedPredicate, UserDecisionReceived,
 };
 use closer_contracts::refs::{ArtifactRef, Scope};
+use closer_contracts::refusal::RefusalCode;
 use closer_contracts::time::Timestamp;
 use closer_monitor::ClockStanding;
 use std::collections::BTreeMap;
@@ -35,6 +37,21 @@ pub fn evaluate(predicate: &TypedPredicate, view: &View, at: &Moment) -> Evaluat
         TypedPredicate::Any(any) => any_of(any.items.iter().map(|item| evaluate(item, view, at))),
         TypedPredicate::Unsupported(_) => Evaluation::Unknown,
     }
+}
+
+/// Whether this version has every operator of a predicate that somebody installs here. What arrives from elsewhere with an
+/// operator of another version is kept and evaluates `unknown` (DEC-57); to install it would be to wait for nothing.
+///
+/// # Errors
+/// `unknown_version`, with the path of the operator.
+pub fn installable(predicate: &TypedPredicate) -> Result<(), Fault> {
+    let unsupported = matches!(predicate, TypedPredicate::Unsupported(_));
+    if branch!("predicate.operator_unsupported", unsupported) {
+        let reason = format!("this version has no such operator; it has {}", OPERATORS.join(", "));
+        return Err(Fault::new(RefusalCode::UnknownVersion, reason).within("operator"));
+    }
+    let mut children = predicate.children().iter().enumerate();
+    children.try_for_each(|(index, child)| installable(child).map_err(|fault| fault.within(index).within("items")))
 }
 
 /// `All`: one child that is not satisfied settles it, then one that is unknown.

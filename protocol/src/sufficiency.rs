@@ -195,11 +195,14 @@ impl Demands<'_> {
             && self.is_of_current_target(evidence, view)
     }
 
-    /// An observation's age by the runtime's clock; an unreliable clock cannot tell it.
+    /// An observation's age by the runtime's clock; an unreliable clock cannot tell it, and neither can a time that its
+    /// producer gives and that has not come yet (DEC-59).
     fn is_young(&self, evidence: &Evidence, at: &Moment) -> bool {
         let Some(age_ms_max) = self.age_ms_max else { return true };
         let young = evidence.observed_at.plus_ms(age_ms_max) >= at.now;
-        at.clock == ClockStanding::Reliable && branch!("sufficiency.young_enough", young)
+        at.clock == ClockStanding::Reliable
+            && branch!("sufficiency.observed_by_now", evidence.observed_at <= at.now)
+            && branch!("sufficiency.young_enough", young)
     }
 
     /// The target's version as observed is the newest that its stream shows; one that is not known is fresh only where the

@@ -14,7 +14,7 @@ use closer_contracts::delta::{AdmissionPath, AuthorityKind, AuthorityRef, Change
 use closer_contracts::digest::Digest;
 use closer_contracts::event::Event;
 use closer_contracts::id::{
-    ActorId, ArtifactId, ChangeKindId, ConditionId, DeltaId, Id, Key, ObligationId, PayloadId, PropositionId,
+    ActorId, ArtifactId, ChangeKindId, ConditionId, DeltaId, EntityId, Id, Key, ObligationId, PayloadId, PropositionId,
     ReentryId, RestrictionId, SourceId, Text,
 };
 use closer_contracts::item::{AffectedScope, Appointment, Item, ItemKind, Restriction, Standing};
@@ -33,16 +33,23 @@ pub const RECONCILIATION_EXPIRY: &str = "policy.reconciliation.expiry";
 /// What a restrictive event restricts, where the profile lists its kind of change from its source (DEC-24).
 #[must_use]
 pub fn restrictive_event<'a>(view: &'a View, event: &Event) -> Option<&'a RestrictiveEvent> {
-    listed(view, &event.source.source_id, &event.change_kind)
+    listed(view, &event.source.source_id, &event.change_kind, &event.entity_ref)
 }
 
-/// What the profile lists for this kind of change from this source (DEC-24).
+/// What the profile lists for this kind of change of this entity from this source (DEC-24).
 #[must_use]
-pub fn listed<'a>(view: &'a View, source: &SourceId, change_kind: &ChangeKindId) -> Option<&'a RestrictiveEvent> {
+pub fn listed<'a>(
+    view: &'a View,
+    source: &SourceId,
+    change_kind: &ChangeKindId,
+    entity_ref: &EntityId,
+) -> Option<&'a RestrictiveEvent> {
     let listed = &view.state.profile()?.restrictive_events;
     listed.iter().find(|listed| {
         let same_kind = listed.change_kind == *change_kind;
+        let same_entity = listed.entity_ref.as_ref().is_none_or(|own| own == entity_ref);
         branch!("urgent.source_speaks_for_issuer", same_kind && listed.source == *source)
+            && branch!("urgent.event_is_about_the_listed", same_entity)
     })
 }
 

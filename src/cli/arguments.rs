@@ -28,9 +28,9 @@ Exit codes: 0 done, 1 failed, 2 wrong call, 3 refused, 4 not found, 5 corruption
 7 the running process does not answer, 8 at rest with open obligations. docs/cli.md has the details."
 )]
 pub(super) struct Arguments {
-    /// The deployment's folder, with its closer.toml.
-    #[arg(short = 'C', long = "deployment", global = true, default_value = ".", value_name = "DIR")]
-    pub(super) directory: PathBuf,
+    /// The deployment's folder, with its closer.toml; the current folder without it.
+    #[arg(short = 'C', long = "deployment", global = true, value_name = "DIR")]
+    pub(super) directory: Option<PathBuf>,
     /// Answer in JSON, one value on stdout.
     #[arg(long, global = true)]
     pub(super) json: bool,
@@ -52,8 +52,9 @@ pub(super) enum Verb {
     /// Prepares and founds the space of a deployment.
     #[command(after_help = "Example:\n  closer init examples/certificate-renewal")]
     Init {
-        /// The deployment's folder.
-        directory: PathBuf,
+        /// The deployment's folder; that of `-C` without it.
+        #[arg(value_name = "DIR")]
+        folder: Option<PathBuf>,
     },
     /// Runs a deployment; founds it first where it is new, goes on from the record where it is not.
     #[command(after_help = "\
@@ -128,8 +129,9 @@ Examples:
 
 #[derive(Debug, Args)]
 pub(super) struct Run {
-    /// The deployment's folder; `-C` without it.
-    pub(super) directory: PathBuf,
+    /// The deployment's folder; that of `-C` without it.
+    #[arg(value_name = "DIR")]
+    pub(super) folder: Option<PathBuf>,
     /// Answer whatever is asked with this option; `allow` without a value.
     #[arg(long, value_name = "OPTION", num_args = 0..=1, default_missing_value = "allow")]
     pub(super) answer: Option<String>,
@@ -325,6 +327,40 @@ pub(super) enum Keys {
         #[arg(long)]
         compromised: bool,
     },
+}
+
+impl Arguments {
+    /// The deployment's folder: that of the verb, that of `-C`, or the current one.
+    pub(super) fn place(&self) -> Result<PathBuf, String> {
+        let own = match &self.verb {
+            Verb::Init { folder } | Verb::Run(Run { folder, .. }) => folder.as_ref(),
+            Verb::Event(_)
+            | Verb::Obligation(_)
+            | Verb::Reentry(_)
+            | Verb::Bench(_)
+            | Verb::Restrict(_)
+            | Verb::Receipt(_)
+            | Verb::Export { .. }
+            | Verb::Incident(_)
+            | Verb::Verify
+            | Verb::Rebuild
+            | Verb::Backup { .. }
+            | Verb::Restore { .. }
+            | Verb::Keys(_) => None,
+        };
+        match (own, &self.directory) {
+            (Some(own), Some(named)) if !is_same(own, named) => {
+                Err(format!("`-C {}` and `{}` are two deployments; name one", named.display(), own.display()))
+            }
+            (Some(own), _) => Ok(own.clone()),
+            (None, named) => Ok(named.clone().unwrap_or_else(|| PathBuf::from("."))),
+        }
+    }
+}
+
+fn is_same(one: &Path, other: &Path) -> bool {
+    let real = |path: &Path| std::fs::canonicalize(path).or_else(|_| std::path::absolute(path)).ok();
+    real(one) == real(other)
 }
 
 /// Reads a file that is handed over, or stdin.

@@ -20,8 +20,8 @@ use std::path::Path;
 /// How far ahead a deadline may lie for a run to wait for it before it calls itself at rest, in milliseconds.
 const HORIZON_MS: u64 = 5_000;
 
-pub(super) async fn run(arguments: &Run, talk: Talk) -> Result<Exit, Error> {
-    let deployment = Deployment::load(&arguments.directory, &now())?;
+pub(super) async fn run(arguments: &Run, directory: &Path, talk: Talk) -> Result<Exit, Error> {
+    let deployment = Deployment::load(directory, &now())?;
     if !wiring::is_founded(&deployment.store) {
         wiring::init(&deployment, &mut |line| talk.say(line)).await?;
     }
@@ -43,7 +43,7 @@ pub(super) async fn run(arguments: &Run, talk: Talk) -> Result<Exit, Error> {
         stopped = stopped() => stopped.map_err(Error::io("waiting for a signal")),
     };
     let view = live.space().view();
-    let told = ended.map(|()| tell(&view, arguments, &arguments.directory, talk));
+    let told = ended.map(|()| tell(&view, arguments, directory, talk));
     live.stop().await?;
     told
 }

@@ -10,7 +10,7 @@ use crate::space::{Resting, Space};
 use crate::wiring::{is_founded, lost_log};
 use closer_contracts::id::ActorId;
 use closer_store::{Log, StoreError};
-use serde_json::{Value, json};
+use serde_json::{Map, Value, json};
 use std::io::Write;
 use std::path::Path;
 use std::time::{Duration, Instant};
@@ -53,11 +53,13 @@ impl Talk {
     /// Tells why something failed.
     pub(super) fn failed(self, error: &Error) -> Exit {
         let answer = Answer::failed(error);
-        let exit = match matches!(error, Error::Unreachable { .. }) {
-            true => Exit::Unreachable,
-            false => Exit::from(&answer),
+        let misfit = if let Error::Deployment(misfit) = error { Some(misfit) } else { None };
+        let exit = match (matches!(error, Error::Unreachable { .. }), misfit) {
+            (true, _) => Exit::Unreachable,
+            (false, Some(misfit)) if misfit.is_absent() => Exit::NotFound,
+            (false, _) => Exit::from(&answer),
         };
-        let data = if let Error::Deployment(misfit) = error { misfit_data(misfit) } else { answer.data };
+        let data = misfit.map_or(answer.data, misfit_data);
         if self.json {
             self.put(&data.to_string());
         }
@@ -72,10 +74,13 @@ impl Talk {
     }
 }
 
+/// Where the file as a whole is meant, no place in it is told.
 fn misfit_data(misfit: &Misfit) -> Value {
-    json!({
-        "error": misfit.reason, "file": misfit.file, "line": misfit.line, "column": misfit.column, "field": misfit.field,
-    })
+    let place =
+        [("line", json!(misfit.line)), ("column", json!(misfit.column))].into_iter().filter(|_| misfit.line > 0);
+    let field = Some(("field", json!(misfit.field))).filter(|_| misfit.line > 0 || !misfit.field.is_empty());
+    let told = [("error", json!(misfit.reason)), ("file", json!(misfit.file))].into_iter().chain(place).chain(field);
+    told.map(|(name, value)| (name.to_owned(), value)).collect::<Map<String, Value>>().into()
 }
 
 /// A line as a terminal may show it: what controls the terminal or the direction of text is written out. Much of what is told

@@ -1,5 +1,6 @@
 //! What a deployment file may leave out. TOML has no `null` and nobody types digests: here they are filled in.
 
+use super::declared::own_id;
 use serde_json::{Map, Value, json};
 
 /// What defaults are made from.
@@ -43,29 +44,9 @@ fn bounds(table: &mut Map<String, Value>, list: &str) {
     fill_each(table, list, &json!({ "at_least": null, "at_most": null, "one_of": null }));
 }
 
-/// The id members of the sections, which come first in each.
-fn id_of(section: &str) -> &str {
-    match section {
-        "identity" => "actor_id",
-        "source" => "source_id",
-        "readback_method" => "method",
-        "rule" => "rule_id",
-        "policy" => "policy_id",
-        "grant" => "grant_id",
-        "goal" => "goal_id",
-        "constraint" => "constraint_id",
-        "declaration" => "declaration_id",
-        "obligation" => "obligation_id",
-        "reentry" => "reentry_id",
-        "appointment" => "issuer",
-        "dependency" => "dependency_id",
-        other => other,
-    }
-}
-
 /// Completes one table of a section.
 pub(super) fn complete(section: &str, table: &mut Map<String, Value>, base: &Base) {
-    let own_id = table.get(id_of(section)).cloned().unwrap_or(Value::Null);
+    let own_id = table.get(own_id(section)).cloned().unwrap_or(Value::Null);
     let issuer = json!({ "identity": base.user, "auth_ref": base.founding_auth });
     match section {
         "identity" => {

@@ -88,7 +88,7 @@ fn profile(source: &Source, file: &mut Map<String, Value>, directory: &Path) -> 
     let Some(Value::Object(mut table)) = file.remove("profile") else {
         return Err(source.misfit("profile", "the section `[profile]` with the ten answers is missing"));
     };
-    let name = directory.file_name().and_then(|name| name.to_str()).unwrap_or("deployment");
+    let name = name_of(directory);
     let user = table.get("user").cloned().unwrap_or(Value::Null);
     defaults::fill(
         &mut table,
@@ -101,6 +101,20 @@ fn profile(source: &Source, file: &mut Map<String, Value>, directory: &Path) -> 
     profile.check().and_then(|()| profile.check_complete()).map_err(|fault| misfit(source, "profile", &fault))?;
     Ok(profile)
 }
+
+/// What a deployment is called after its folder, in the characters that an id may have.
+fn name_of(directory: &Path) -> String {
+    let folder = directory.file_name().unwrap_or_default().to_string_lossy();
+    let plain = |c: char| if c.is_ascii_alphanumeric() || matches!(c, '.' | '_' | ':' | '-') { c } else { '-' };
+    let name: String = folder.chars().map(plain).take(NAME_CHARACTERS_MAX).collect();
+    match name.trim_matches('-') {
+        "" => "deployment".to_owned(),
+        name => name.to_owned(),
+    }
+}
+
+/// How much of a folder's name goes into ids, which have a few more characters.
+const NAME_CHARACTERS_MAX: usize = 64;
 
 /// The tables of a section, each with its field's path.
 type Tables = Vec<(String, Map<String, Value>)>;
@@ -293,9 +307,9 @@ impl Reading<'_> {
         declarations: &[Declaration],
         items: &[Item],
     ) -> Result<Vec<(Obligation, Vec<Reentry>)>, Misfit> {
-        let mut triggers: BTreeMap<String, Vec<Reentry>> = BTreeMap::new();
-        for reentry in self.reentries(file, items)? {
-            triggers.entry(reentry.obligation_id.to_string()).or_default().push(reentry);
+        let mut triggers: BTreeMap<String, (usize, Vec<Reentry>)> = BTreeMap::new();
+        for (index, reentry) in self.reentries(file, items)?.into_iter().enumerate() {
+            triggers.entry(reentry.obligation_id.to_string()).or_insert_with(|| (index, Vec::new())).1.push(reentry);
         }
         let mut obligations = Vec::new();
         for (field, mut table) in self.tables(file, "obligation")? {
@@ -303,17 +317,18 @@ impl Reading<'_> {
             let declaration = table.remove("declaration").unwrap_or(Value::Null);
             defaults::fill(&mut table, json!({ "origin": { "declaration": declaration } }));
             let id = table.get("obligation_id").and_then(Value::as_str).unwrap_or_default().to_owned();
-            let own = triggers.remove(&id).unwrap_or_default();
+            let (_, own) = triggers.remove(&id).unwrap_or_default();
             let listed: Vec<_> = own.iter().map(|reentry| &reentry.reentry_id).collect();
             defaults::fill(&mut table, json!({ "reentry_refs": listed }));
             defaults::complete("obligation", &mut table, &self.base);
             obligations.push((self.typed(&field, table)?, own));
         }
         naming::compare_with_founded(&mut obligations).map_err(|fault| misfit(self.source, "reentry", &fault))?;
-        match triggers.keys().next() {
+        match triggers.iter().next() {
             None => Ok(obligations),
-            Some(id) => {
-                Err(self.source.misfit("reentry", format!("a trigger names obligation `{id}`, which is not declared")))
+            Some((id, (index, _))) => {
+                let reason = format!("no obligation is called `{id}`: declare it (`[[obligation]]`) or name another");
+                Err(self.source.misfit(format!("reentry.{index}.obligation_id"), reason))
             }
         }
     }

@@ -12,6 +12,9 @@ use toml::de::{DeTable, DeValue};
 /// The largest deployment file that is read, in bytes.
 pub const FILE_BYTES_MAX: u64 = 4 << 20;
 
+/// Why there is no deployment at all.
+const ABSENT: &str = "is not there; name a deployment's folder, the one that holds this file, with `-C DIR`";
+
 /// What is wrong with a deployment file, and where.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Misfit {
@@ -42,6 +45,14 @@ impl fmt::Display for Misfit {
 
 impl std::error::Error for Misfit {}
 
+impl Misfit {
+    /// Whether there is no deployment file at all.
+    #[must_use]
+    pub fn is_absent(&self) -> bool {
+        self.reason == ABSENT
+    }
+}
+
 /// A file that was read, with the place of every value in it.
 #[derive(Debug, Clone)]
 pub(super) struct Source {
@@ -57,7 +68,11 @@ impl Source {
     /// [`Misfit`]: unreadable, too large, not TOML; with line and column where it is not TOML.
     pub(super) fn read(file: &Path) -> Result<(Self, Map<String, Value>), Misfit> {
         let whole = |reason: String| Misfit { file: file.to_owned(), line: 0, column: 0, field: String::new(), reason };
-        let bytes = std::fs::metadata(file).map_err(|error| whole(format!("cannot be read: {error}")))?.len();
+        let metadata = std::fs::metadata(file);
+        if metadata.as_ref().is_err_and(|error| error.kind() == std::io::ErrorKind::NotFound) {
+            return Err(whole(ABSENT.to_owned()));
+        }
+        let bytes = metadata.map_err(|error| whole(format!("cannot be read: {error}")))?.len();
         if bytes > FILE_BYTES_MAX {
             return Err(whole(format!("has {bytes} bytes, at most {FILE_BYTES_MAX} are read")));
         }

@@ -50,7 +50,11 @@ pub(super) async fn register(space: &dyn Space, identity: &ActorId, mut reentry:
             return Ok(Answer::refused(&[Fault::schema(reason).within("predicate").into()]));
         }
     }
-    let reentry: Reentry = match typed(reentry) {
+    let read = typed::<Reentry>(reentry).and_then(|reentry| {
+        predicate::installable(&reentry.predicate).map_err(|fault| fault.within("predicate"))?;
+        Ok(reentry)
+    });
+    let reentry = match read {
         Ok(reentry) => reentry,
         Err(fault) => return Ok(Answer::refused(&[fault.into()])),
     };
@@ -124,7 +128,10 @@ fn replay(space: &dyn Space, predicate: &TypedPredicate) -> Result<Vec<Turn>, Er
 
 pub(super) fn test(space: &dyn Space, mut predicate: Value) -> Result<Answer, Error> {
     let named = crate::deployment::name_streams(&mut predicate, &items(&space.view()));
-    let typed = named.map_err(Fault::schema).and_then(|()| typed::<TypedPredicate>(predicate));
+    let typed = named.map_err(Fault::schema).and_then(|()| typed::<TypedPredicate>(predicate)).and_then(|predicate| {
+        predicate::installable(&predicate)?;
+        Ok(predicate)
+    });
     let predicate = match typed {
         Ok(predicate) => predicate,
         Err(fault) => return Ok(Answer::refused(&[fault.within("predicate").into()])),

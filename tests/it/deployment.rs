@@ -36,8 +36,8 @@ fn a_misfit_names_line_and_field() {
                 "obligation_id = \"obligation.none\"\npredicate",
             )
         },
-        "reentry",
-        "[[reentry]]",
+        "reentry.0.obligation_id",
+        "obligation.none",
     );
     check(
         |text| text.replace("declaration = \"declaration.count\"", "declaration = \"declaration.none\""),

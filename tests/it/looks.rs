@@ -101,10 +101,12 @@ fn an_observation_that_was_not_announced_is_announced_later() {
 /// What may not be recorded is offered once, and not with every look.
 #[test]
 fn a_refused_observation_is_not_offered_again() {
-    let emitters = "source_id = \"source.files\"\nemitters = [\"issuer.security\"]";
-    let place = Place::with(
-        &counting("conditional").replace("source_id = \"source.files\"\nchange", &format!("{emitters}\nchange")),
-    );
+    let place = Place::with(&counting("conditional"));
+    place.call(&["init"]).expect(0);
+    // A space that is founded meets a file that names what its record does not have.
+    let named = "obligation_id = \"obligation.count\"\nevery_ms";
+    let unknown = counting("conditional").replace(named, "obligation_id = \"obligation.none\"\nevery_ms");
+    std::fs::write(place.path().join("closer.toml"), unknown).unwrap();
     let running = place.running(&["--until-stopped"]);
     std::thread::sleep(Duration::from_millis(1_500));
     running.stop();

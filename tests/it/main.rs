@@ -18,6 +18,10 @@ mod examples;
 #[cfg(test)]
 mod looks;
 #[cfg(test)]
+mod profile;
+#[cfg(test)]
+mod readme;
+#[cfg(test)]
 mod store;
 #[cfg(test)]
 mod urgent;

@@ -103,6 +103,13 @@ impl Place {
     }
 }
 
+/// The binary, on no deployment of its own.
+pub(crate) fn call(arguments: &[&str]) -> Called {
+    let mut command = Command::new(CLOSER);
+    command.args(arguments).stdin(Stdio::null());
+    called(command)
+}
+
 fn called(mut command: Command) -> Called {
     let output = command.output().unwrap();
     Called {

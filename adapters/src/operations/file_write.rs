@@ -24,8 +24,10 @@
 use super::permitted::Permitted;
 use super::report::{not_sent, responded, unknown};
 use crate::confine::{Found, Place, Root};
+use crate::declared::{Names, absolute};
 use closer_contracts::branch;
 use closer_contracts::digest::Digest;
+use closer_contracts::fault::Fault;
 use closer_contracts::item::RepeatSafety;
 use closer_protocol::port::{Clock, Performed};
 use rustix::fs::{AtFlags, Mode, OFlags, RenameFlags, Stat};
@@ -83,6 +85,24 @@ const fn yes() -> bool {
 
 const fn previous_bytes_max() -> u64 {
     16 << 20
+}
+
+impl FileWrite {
+    pub(super) fn check(&self, names: Names<'_>) -> Result<(), Fault> {
+        absolute(&self.root, "root")?;
+        for (parameter, member) in
+            [(&self.content_parameter, "content_parameter"), (&self.expected_parameter, "expected_parameter")]
+        {
+            names.parameter(parameter).map_err(|reason| Fault::schema(reason).within(member))?;
+        }
+        let mode = self.mode.as_ref().map_or(Ok(0), |octal| permissions(octal));
+        mode.map(drop).map_err(|reason| Fault::schema(reason).within("mode"))
+    }
+}
+
+fn permissions(octal: &str) -> Result<u32, String> {
+    let mode = u32::from_str_radix(octal, 8).map_err(|_| format!("the mode `{octal}` is not an octal number"))?;
+    Ok(mode & 0o777)
 }
 
 /// How safe repeating `file_write` is beneath this root: conditional where files can be exchanged atomically, otherwise
@@ -186,9 +206,7 @@ fn prepare<'a>(
     let found = place.read(&place.name, 0, contract.previous_bytes_max)?;
     let old = agree(&found, expected)?;
     let mode = match &contract.mode {
-        Some(octal) => {
-            u32::from_str_radix(octal, 8).map_err(|_| format!("the mode `{octal}` is not an octal number"))? & 0o777
-        }
+        Some(octal) => permissions(octal)?,
         None => old.map_or(0o600, |stat| stat.st_mode & 0o777),
     };
     let aside = format!("{}{}{OPEN_SUFFIX}", aside_prefix(&place.name), permitted.attempt_id());

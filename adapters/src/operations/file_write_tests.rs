@@ -56,7 +56,7 @@ impl Scene {
 }
 
 fn parse(contract: &Value) -> FileWrite {
-    match OperationContract::read(&closer_contracts::refs::Plain(contract.clone())).unwrap() {
+    match OperationContract::read(contract).unwrap() {
         OperationContract::FileWrite(contract) => contract,
         other @ (OperationContract::Command(_) | OperationContract::Http(_)) => panic!("another kind: {other:?}"),
     }

@@ -12,9 +12,11 @@ pub(crate) use location::Location;
 
 use super::permitted::Permitted;
 use super::report::{not_sent, responded, unknown};
+use crate::declared::Names;
 use client::Exchange;
 use closer_contracts::branch;
 use closer_contracts::canonical;
+use closer_contracts::fault::Fault;
 use closer_contracts::item::EffectClass;
 use closer_contracts::refs::Plain;
 use closer_protocol::port::{Clock, Performed};
@@ -76,6 +78,40 @@ fn idempotency_header() -> Option<String> {
     Some("Idempotency-Key".to_owned())
 }
 
+impl Http {
+    /// Whether it asks only where the operation reads, and changes only where it does not.
+    fn check_method(&self, effect_class: EffectClass) -> Result<(), Fault> {
+        let reads = self.method == Method::Get;
+        if reads != (effect_class == EffectClass::ReadOnly) {
+            return Err(Fault::schema("a read-only operation asks with `GET`, and no other does").within("method"));
+        }
+        let carries = match (self.body.is_empty(), &self.if_match_parameter) {
+            (false, _) => Some("body"),
+            (true, Some(_)) => Some("if_match_parameter"),
+            (true, None) => None,
+        };
+        match carries.filter(|_| reads) {
+            Some(member) => Err(Fault::schema("a `GET` has neither a body nor a precondition").within(member)),
+            None => Ok(()),
+        }
+    }
+
+    pub(super) fn check(&self, effect_class: EffectClass, names: Names<'_>) -> Result<(), Fault> {
+        self.endpoint.check(names).map_err(|fault| fault.within("endpoint"))?;
+        self.check_method(effect_class)?;
+        for (member, parameter) in &self.body {
+            names.parameter(parameter).map_err(|reason| Fault::schema(reason).within(member).within("body"))?;
+        }
+        if let Some(name) = &self.idempotency_header
+            && HeaderName::from_bytes(name.as_bytes()).is_err()
+        {
+            return Err(Fault::schema(format!("`{name}` is no name of a header")).within("idempotency_header"));
+        }
+        let precondition = self.if_match_parameter.as_ref().map_or(Ok(()), |parameter| names.parameter(parameter));
+        precondition.map_err(|reason| Fault::schema(reason).within("if_match_parameter"))
+    }
+}
+
 /// Carries out one request.
 pub(super) async fn perform(
     permitted: &Permitted,
@@ -98,13 +134,8 @@ pub(super) async fn perform(
 }
 
 fn prepare(permitted: &Permitted, contract: &Http, client: &HttpClient) -> Result<reqwest::Request, String> {
+    contract.check_method(permitted.entry().effect_class).map_err(|fault| fault.reason.into_owned())?;
     let reads = contract.method == Method::Get;
-    if reads != (permitted.entry().effect_class == EffectClass::ReadOnly) {
-        return Err("a read-only operation asks with `GET`, and no other does".to_owned());
-    }
-    if reads && (!contract.body.is_empty() || contract.if_match_parameter.is_some()) {
-        return Err("a `GET` has neither a body nor a precondition".to_owned());
-    }
     let url = contract.endpoint.fill(permitted.target(), &|name| permitted.scalar(name))?;
     let mut headers = HeaderMap::new();
     if let Some(name) = contract.idempotency_header.as_ref().filter(|_| !reads)

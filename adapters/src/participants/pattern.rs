@@ -4,6 +4,8 @@
 //! `{{place}}` stands for the value at that place, whatever its type; inside other text it stands for the value as text.
 //! `{{place + 30d}}` and `{{place - 12h}}` move a timestamp (`ms`, `s`, `m`, `h`, `d`).
 
+use crate::declared::pointer;
+use closer_contracts::fault::Fault;
 use closer_contracts::time::Timestamp;
 use closer_contracts::work::{Comparison, ContextItem};
 use serde::{Deserialize, Serialize};
@@ -62,14 +64,93 @@ pub(super) fn holds(actual: &Value, comparison: Comparison, expected: &Value) ->
     }
 }
 
+/// The name of an item and a JSON pointer into its content.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+struct Place<'t> {
+    name: &'t str,
+    pointer: &'t str,
+}
+
+impl<'t> Place<'t> {
+    fn read(text: &'t str) -> Self {
+        let (name, pointer) = match text.find('/') {
+            Some(slash) => text.split_at(slash),
+            None => (text, ""),
+        };
+        Self { name, pointer }
+    }
+
+    /// The value there; `None` where the item has nothing there.
+    fn value<'a>(self, bound: &Bound<'a>) -> Result<Option<&'a Value>, String> {
+        let item = bound.get(self.name).ok_or_else(|| unbound(self.name))?;
+        Ok(item.content.0.pointer(self.pointer))
+    }
+}
+
+fn unbound(name: &str) -> String {
+    format!("no item is bound to `{name}`")
+}
+
 /// The value at a place; `None` where the item has nothing there.
 fn at<'a>(place: &str, bound: &Bound<'a>) -> Result<Option<&'a Value>, String> {
-    let (name, pointer) = match place.find('/') {
-        Some(slash) => place.split_at(slash),
-        None => (place, ""),
-    };
-    let item = bound.get(name).ok_or_else(|| format!("no item is bound to `{name}`"))?;
-    Ok(item.content.0.pointer(pointer))
+    Place::read(place).value(bound)
+}
+
+/// What stands between `{{` and `}}`: a place, and by how much a timestamp there is moved.
+struct Expression<'t> {
+    text: &'t str,
+    place: Place<'t>,
+    moved_ms: Option<i64>,
+}
+
+impl<'t> Expression<'t> {
+    fn read(expression: &'t str) -> Result<Self, String> {
+        let (place, moved) = match (expression.split_once(" + "), expression.split_once(" - ")) {
+            (Some((place, duration)), _) => (place, Some((1, duration))),
+            (None, Some((place, duration))) => (place, Some((-1, duration))),
+            (None, None) => (expression, None),
+        };
+        let moved = moved.map(|(sign, duration)| Ok::<i64, String>(duration_ms(duration.trim())?.saturating_mul(sign)));
+        let text = place.trim();
+        Ok(Self { text, place: Place::read(text), moved_ms: moved.transpose()? })
+    }
+
+    fn evaluate(&self, bound: &Bound<'_>) -> Result<Value, String> {
+        let value = self.place.value(bound)?.ok_or_else(|| format!("nothing stands at `{}`", self.text))?;
+        let Some(moved_ms) = self.moved_ms else {
+            return Ok(value.clone());
+        };
+        let time = value
+            .as_str()
+            .and_then(|text| Timestamp::parse(text).ok())
+            .ok_or_else(|| format!("no timestamp stands at `{}`", self.text))?;
+        let moved = Timestamp::from_unix_ms(time.unix_ms().saturating_add(moved_ms));
+        Ok(Value::String(moved.as_str().to_owned()))
+    }
+}
+
+/// One piece of a text that may hold placeholders.
+enum Piece<'t> {
+    Text(&'t str),
+    Filled(Expression<'t>),
+}
+
+fn pieces(text: &str) -> Result<Vec<Piece<'_>>, String> {
+    let mut pieces = Vec::new();
+    let mut rest = text;
+    while let Some((before, after)) = rest.split_once("{{") {
+        let (expression, after) =
+            after.split_once("}}").ok_or_else(|| format!("`{text}` has an opening without its end"))?;
+        if !before.is_empty() {
+            pieces.push(Piece::Text(before));
+        }
+        pieces.push(Piece::Filled(Expression::read(expression.trim())?));
+        rest = after;
+    }
+    if !rest.is_empty() {
+        pieces.push(Piece::Text(rest));
+    }
+    Ok(pieces)
 }
 
 /// A value with every `{{place}}` in its texts filled in.
@@ -87,46 +168,84 @@ pub(super) fn fill(value: &Value, bound: &Bound<'_>) -> Result<Value, String> {
 }
 
 fn fill_text(text: &str, bound: &Bound<'_>) -> Result<Value, String> {
-    if let Some(expression) = text.strip_prefix("{{").and_then(|rest| rest.strip_suffix("}}"))
-        && !expression.contains("{{")
-    {
-        return evaluate(expression.trim(), bound);
+    let pieces = pieces(text)?;
+    if let [Piece::Filled(expression)] = pieces.as_slice() {
+        return expression.evaluate(bound);
     }
     let mut filled = String::new();
-    let mut rest = text;
-    while let Some((before, after)) = rest.split_once("{{") {
-        let (expression, after) =
-            after.split_once("}}").ok_or_else(|| format!("`{text}` has an opening without its end"))?;
-        filled.push_str(before);
-        match evaluate(expression.trim(), bound)? {
-            Value::String(value) => filled.push_str(&value),
-            value @ (Value::Null | Value::Bool(_) | Value::Number(_) | Value::Array(_) | Value::Object(_)) => {
-                filled.push_str(&value.to_string());
-            }
+    for piece in &pieces {
+        match piece {
+            Piece::Text(text) => filled.push_str(text),
+            Piece::Filled(expression) => match expression.evaluate(bound)? {
+                Value::String(value) => filled.push_str(&value),
+                value @ (Value::Null | Value::Bool(_) | Value::Number(_) | Value::Array(_) | Value::Object(_)) => {
+                    filled.push_str(&value.to_string());
+                }
+            },
         }
-        rest = after;
     }
-    filled.push_str(rest);
     Ok(Value::String(filled))
 }
 
-fn evaluate(expression: &str, bound: &Bound<'_>) -> Result<Value, String> {
-    let (place, moved) = match (expression.split_once(" + "), expression.split_once(" - ")) {
-        (Some((place, duration)), _) => (place, Some((1, duration))),
-        (None, Some((place, duration))) => (place, Some((-1, duration))),
-        (None, None) => (expression, None),
-    };
-    let value = at(place.trim(), bound)?.ok_or_else(|| format!("nothing stands at `{place}`"))?;
-    let Some((sign, duration)) = moved else {
-        return Ok(value.clone());
-    };
-    let time = value
-        .as_str()
-        .and_then(|text| Timestamp::parse(text).ok())
-        .ok_or_else(|| format!("no timestamp stands at `{place}`"))?;
-    let moved_ms = duration_ms(duration.trim())?.saturating_mul(sign);
-    let moved = Timestamp::from_unix_ms(time.unix_ms().saturating_add(moved_ms));
-    Ok(Value::String(moved.as_str().to_owned()))
+/// The names that stand for items where something is written.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Bindings<'a>(pub(super) &'a [&'a str]);
+
+impl Bindings<'_> {
+    /// Whether an item is bound to a name here.
+    pub(super) fn name(self, name: &str) -> Result<(), Fault> {
+        match (self.0.contains(&name), self.0) {
+            (true, _) => Ok(()),
+            (false, []) => Err(Fault::schema(format!("{}; no name stands for an item here", unbound(name)))),
+            (false, bound) => {
+                let bound = bound.join("`, `");
+                Err(Fault::schema(format!("{}; bound here: `{bound}`", unbound(name))))
+            }
+        }
+    }
+
+    /// Whether a place begins with a bound name.
+    pub(super) fn place(self, place: &str) -> Result<(), Fault> {
+        self.name(Place::read(place).name)
+    }
+
+    /// Whether every placeholder in the texts of a value is well-formed and begins with a bound name.
+    pub(super) fn value(self, value: &Value) -> Result<(), Fault> {
+        match value {
+            Value::Null | Value::Bool(_) | Value::Number(_) => Ok(()),
+            Value::String(text) => {
+                for piece in pieces(text).map_err(Fault::schema)? {
+                    match piece {
+                        Piece::Text(_) => {}
+                        Piece::Filled(expression) => self.name(expression.place.name)?,
+                    }
+                }
+                Ok(())
+            }
+            Value::Array(items) => {
+                let mut items = items.iter().enumerate();
+                items.try_for_each(|(index, item)| self.value(item).map_err(|fault| fault.within(index)))
+            }
+            Value::Object(members) => {
+                let mut members = members.iter();
+                members.try_for_each(|(name, member)| self.value(member).map_err(|fault| fault.within(name)))
+            }
+        }
+    }
+
+    /// Whether every test of a pattern points into an item and compares with what can be filled.
+    pub(super) fn pattern(self, pattern: &[Test]) -> Result<(), Fault> {
+        each(pattern, |test| {
+            pointer(&test.field, "field")?;
+            self.value(&test.value).map_err(|fault| fault.within("value"))
+        })
+    }
+}
+
+/// Checks each of a list; a fault has the index of what it is in.
+pub(super) fn each<T>(items: &[T], check: impl Fn(&T) -> Result<(), Fault>) -> Result<(), Fault> {
+    let mut items = items.iter().enumerate();
+    items.try_for_each(|(index, item)| check(item).map_err(|fault| fault.within(index)))
 }
 
 fn duration_ms(text: &str) -> Result<i64, String> {

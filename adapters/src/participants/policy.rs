@@ -5,10 +5,11 @@
 //! compares values of bound items. What it contributes are drafts of the contracts' own objects with `{{place}}` in their
 //! texts (see [`super::pattern`]).
 
-use super::pattern::{Bound, Pattern, Test, fill, fits, passes};
+use super::pattern::{Bindings, Bound, Pattern, Test, each, fill, fits, passes};
 use super::{answer, no_answer};
 use closer_contracts::canonical;
 use closer_contracts::evidence::Evidence;
+use closer_contracts::fault::Fault;
 use closer_contracts::work::{
     ContextItem, EvidenceRelation, ReferenceStatus, Relation, ScopeMatch, ValidAt, Work, WorkResult,
 };
@@ -90,6 +91,10 @@ const fn applicable() -> ScopeMatch {
 }
 
 impl Policy {
+    pub(super) fn check(&self) -> Result<(), Fault> {
+        each(&self.rules, PolicyRule::check).map_err(|fault| fault.within("rules"))
+    }
+
     /// Answers one unit of work. The same packet always has the same answer.
     ///
     /// # Errors
@@ -117,6 +122,48 @@ impl Policy {
 }
 
 impl PolicyRule {
+    /// Whether it can be followed. A pattern may refer to the names before its own, the one of `each` to all others.
+    fn check(&self) -> Result<(), Fault> {
+        let (mut before, mut others) = (Vec::new(), Vec::new());
+        for (name, pattern) in &self.items {
+            if Some(name) == self.each.as_ref() {
+                continue;
+            }
+            Bindings(&before).pattern(pattern).map_err(|fault| fault.within(name).within("items"))?;
+            before.push(name);
+        }
+        others.extend(before);
+        if let Some(name) = &self.each {
+            let Some(pattern) = self.items.get(name) else {
+                return Err(Fault::schema(format!("`each` names no pattern of `items`: `{name}`")).within("each"));
+            };
+            Bindings(&others).pattern(pattern).map_err(|fault| fault.within(name).within("items"))?;
+            others.push(name);
+        }
+        let bound = Bindings(&others);
+        each(&self.absent, |pattern| bound.pattern(pattern)).map_err(|fault| fault.within("absent"))?;
+        let when = each(&self.when, |test| {
+            bound.place(&test.field).map_err(|fault| fault.within("field"))?;
+            bound.value(&test.value).map_err(|fault| fault.within("value"))
+        });
+        when.map_err(|fault| fault.within("when"))?;
+        let assess = each(&self.assess, |assessment| {
+            bound.name(&assessment.evidence).map_err(|fault| fault.within("evidence"))?;
+            let proposition = Value::String(assessment.proposition_id.clone());
+            bound.value(&proposition).map_err(|fault| fault.within("proposition_id"))
+        });
+        assess.map_err(|fault| fault.within("assess"))?;
+        let drafts = [
+            ("claims", &self.claims),
+            ("propose", &self.propose),
+            ("objections", &self.objections),
+            ("unresolved", &self.unresolved),
+        ];
+        drafts
+            .iter()
+            .try_for_each(|(list, drafts)| each(drafts, |draft| bound.value(draft)).map_err(|fault| fault.within(list)))
+    }
+
     fn apply(&self, work: &Work, result: &mut WorkResult) -> Result<bool, String> {
         if !self.roles.is_empty() && !self.roles.iter().any(|role| role == work.role.as_str()) {
             return Ok(false);

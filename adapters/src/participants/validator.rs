@@ -3,10 +3,12 @@
 //! For every item of the packet that a rule is about, each of its demands must hold; otherwise the item is objected to.
 //! A packet whose items are not what their references name has no answer. More items never make an objection go away.
 
-use super::pattern::{Bound, Pattern, Test, fits, holds};
+use super::pattern::{Bindings, Bound, Pattern, Test, each, fits, holds};
 use super::{answer, no_answer};
+use crate::declared::pointer;
 use closer_contracts::Check;
 use closer_contracts::branch;
+use closer_contracts::fault::Fault;
 use closer_contracts::work::{ContextItem, Objection, ReasonClass, Work, WorkResult};
 use closer_protocol::port::{NoAnswer, Participant, Pending};
 use serde::{Deserialize, Serialize};
@@ -34,6 +36,15 @@ pub struct ValidatorRule {
 }
 
 impl Validator {
+    /// Whether its rules can be followed: they know one item each and no name for it.
+    pub(super) fn check(&self) -> Result<(), Fault> {
+        let rules = each(&self.rules, |rule| {
+            Bindings(&[]).pattern(&rule.items).map_err(|fault| fault.within("items"))?;
+            each(&rule.demands, |demand| pointer(&demand.field, "field")).map_err(|fault| fault.within("demands"))
+        });
+        rules.map_err(|fault| fault.within("rules"))
+    }
+
     /// Answers one unit of work. The same packet always has the same answer.
     ///
     /// # Errors

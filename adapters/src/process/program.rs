@@ -3,8 +3,10 @@
 use super::ledger::ProcessLedger;
 use super::run::{Finished, Spawn, run};
 use crate::confine::Root;
+use crate::declared::{Names, absolute, positive};
 use crate::template::{Piece, pieces};
 use closer_contracts::branch;
+use closer_contracts::fault::Fault;
 use closer_contracts::id::AttemptId;
 use closer_contracts::refs::Target;
 use serde::{Deserialize, Serialize};
@@ -63,6 +65,18 @@ const fn output_bytes_max() -> usize {
 const OUTPUT_BYTES_CEILING: usize = 65_536;
 
 impl Program {
+    /// Whether it can be started for some target, by placeholders that name something.
+    pub(crate) fn check(&self, names: Names<'_>) -> Result<(), Fault> {
+        absolute(&self.program, "program")?;
+        for (index, argument) in self.arguments.iter().enumerate() {
+            let told = |reason: String| Fault::schema(reason).within(index).within("arguments");
+            names.template(argument).map_err(told)?;
+        }
+        self.working_directory.as_ref().map_or(Ok(()), |folder| absolute(folder, "working_directory"))?;
+        self.target_root.as_ref().map_or(Ok(()), |root| absolute(root, "target_root"))?;
+        positive(self.deadline_ms, "deadline_ms")
+    }
+
     /// Fills the arguments for one target. Parameters come from `parameter`.
     pub(crate) fn fill(
         &self,

@@ -1,8 +1,10 @@
 //! What a service says about a target when asked anew.
 
 use super::Seen;
+use crate::declared::{Names, pointer};
 use crate::operations::{Body, HttpClient, Location, SendError};
 use closer_contracts::canonical;
+use closer_contracts::fault::Fault;
 use closer_contracts::refs::Target;
 use closer_contracts::work::TargetVersion;
 use reqwest::header::HeaderMap;
@@ -26,6 +28,15 @@ pub struct HttpGet {
     pub version_pointer: Option<String>,
     /// The fields to show: by name, a JSON pointer into the answer.
     pub fields: BTreeMap<String, String>,
+}
+
+impl HttpGet {
+    pub(super) fn check(&self) -> Result<(), Fault> {
+        self.endpoint.check(Names(&[])).map_err(|fault| fault.within("endpoint"))?;
+        pointer(&self.account_pointer, "account_pointer")?;
+        self.version_pointer.as_ref().map_or(Ok(()), |version| pointer(version, "version_pointer"))?;
+        self.fields.iter().try_for_each(|(name, field)| pointer(field, name).map_err(|fault| fault.within("fields")))
+    }
 }
 
 pub(super) async fn look(contract: &HttpGet, target: &Target, client: &HttpClient) -> Result<Seen, String> {

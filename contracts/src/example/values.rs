@@ -124,6 +124,7 @@ examples! {
     RestrictiveEvent, extent => RestrictiveEvent {
         change_kind: Example::example(extent),
         source: Example::example(extent),
+        entity_ref: Example::example(extent),
         issuer: Example::example(extent),
         action: Example::example(extent),
         reason: Example::example(extent),

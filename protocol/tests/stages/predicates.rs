@@ -14,8 +14,10 @@ use closer_contracts::reentry::{
     All, Any, CapabilityVerified, DependencyVersionChanged, Evaluation, EvidenceAdded, HandoffAccepted, TypedPredicate,
     UserDecisionReceived,
 };
-use closer_contracts::{Digest, shows};
-use closer_protocol::predicate::{Subject, activation_key, all_of, any_of, evaluate, inputs, is_bounded, record};
+use closer_contracts::{Digest, RefusalCode, shows};
+use closer_protocol::predicate::{
+    Subject, activation_key, all_of, any_of, evaluate, inputs, installable, is_bounded, record,
+};
 use proptest::prelude::*;
 use std::collections::BTreeMap;
 
@@ -445,6 +447,20 @@ fn an_operator_of_a_newer_version_is_kept_and_unknown() {
     let kept = unsupported();
     assert_eq!(evaluate(&kept, &world.view, &at(5)), Unknown);
     assert_eq!(serde_json::to_string(&kept).expect("text"), r#"{"operator":"MoonPhase","phase":"full"}"#);
+}
+
+/// Kept where it arrives, and not installed by anybody here.
+#[test]
+fn an_operator_of_a_newer_version_is_not_installed() {
+    let nested =
+        |inner| TypedPredicate::Any(Any { items: vec![at_minute(0), TypedPredicate::All(All { items: inner })] });
+    for (predicate, path) in
+        [(unsupported(), "operator"), (nested(vec![at_minute(1), unsupported()]), "items.1.items.1.operator")]
+    {
+        let fault = installable(&predicate).expect_err("an operator of another version");
+        assert_eq!((fault.code, fault.path.as_str()), (RefusalCode::UnknownVersion, path));
+    }
+    assert_eq!(installable(&nested(vec![at_minute(1), evidence_added(added(3))])), Ok(()));
 }
 
 #[test]

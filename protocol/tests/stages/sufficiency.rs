@@ -201,6 +201,22 @@ fn old_evidence_does_not_count_where_the_rule_limits_its_age() {
     assert_eq!(told(doubtful(5)), Insufficient, "the clock cannot tell");
 }
 
+/// A producer's clock that runs ahead keeps nothing young: how old such an observation is cannot be told until its time comes.
+#[test]
+fn evidence_from_a_time_to_come_is_not_young() {
+    shows!("CP-6.3-10"; by "sufficiency.observed_by_now");
+    let mut world = World::new();
+    let mut evidence = observation("ev-1", "probe", "probes", 1);
+    evidence.observed_at = minute(8);
+    world.observe(evidence.clone());
+    let relations = [says(&evidence, "p-export", Relation::Supports)];
+    let young = rule("sufficiency", 1, with(|demands| demands.1 = Some(240_000)));
+    let told = |moment| assess(&young, &"p-export".into(), &relations, &world.view, &moment);
+    assert_eq!(told(at(5)), Insufficient, "three minutes ahead");
+    assert_eq!(told(at(8)), Met, "its time has come");
+    assert_eq!(under(lenient(), &world, &relations), Met, "a rule without an age asks for none");
+}
+
 #[test]
 fn evidence_of_an_older_version_of_the_target_does_not_count() {
     shows!("CP-6.3-10"; by "sufficiency.version_current");

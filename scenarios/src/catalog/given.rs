@@ -204,6 +204,7 @@ fn restrictive(founding: &mut Founding, words: &mut Words<'_>) -> Result<(), Unr
     let listed = RestrictiveEvent {
         change_kind: words.next()?.into(),
         source: words.named("source").unwrap_or("feed").into(),
+        entity_ref: None,
         issuer: "issuer-1".into(),
         action: RestrictiveAction::RevokeGrant(words.named("revokes").unwrap_or("grant-1").into()),
         reason: "The account's key is revoked.".into(),

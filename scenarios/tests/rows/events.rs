@@ -149,6 +149,7 @@ fn restrictive() -> Deployment {
         profile.restrictive_events.push(RestrictiveEvent {
             change_kind: "key_revoked".into(),
             source: "feed".into(),
+            entity_ref: None,
             issuer: "issuer-1".into(),
             action: RestrictiveAction::RevokeGrant("grant-1".into()),
             reason: "The account's key is revoked.".into(),
@@ -177,6 +178,22 @@ fn a_restrictive_event_restricts_only_from_the_source_that_speaks_for_the_issuer
     assert!(kinds.iter().any(
         |entry| matches!(entry, Entry::Artifact(artifact) if matches!(**artifact, ArtifactBody::CommitReceipt(_)))
     ));
+}
+
+#[test]
+fn a_restrictive_event_restricts_what_it_is_listed_for_and_nothing_else() {
+    shows!("CP-1.1-16"; by "urgent.event_is_about_the_listed");
+    let about =
+        restrictive().with_profile(|profile| profile.restrictive_events[0].entity_ref = Some("service-a".into()));
+    let mut space = Space::found(&about, worker::proposes("basic")).unwrap();
+    let revoked =
+        |space: &Space| space.view().state.grant(&"grant-1".into()).expect("the grant").revocation.revoked_by.is_some();
+    let obligations = space.view().state.open_obligations().count();
+    recorded(&space.event("service-b", "key_revoked").unwrap());
+    assert!(!revoked(&space), "on record, and about another entity");
+    assert_eq!(space.view().state.open_obligations().count(), obligations, "nor is anything to be reconciled");
+    recorded(&space.event("service-a", "key_revoked").unwrap());
+    assert!(revoked(&space), "at once");
 }
 
 #[test]

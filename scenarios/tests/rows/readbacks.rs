@@ -55,6 +55,30 @@ fn a_readback_comes_after_its_attempt() {
     recorded(&space.submit_payload(read).unwrap());
 }
 
+/// The settle time ends by the runtime's clock; an observation dated ahead of it says nothing more than one of now.
+#[test]
+fn a_readback_dated_ahead_ends_no_settle_time() {
+    let (mut space, _, payload_id) = ready(&Deployment::default());
+    space.world.set(&plan_target(), "plan", "standard");
+    space.world.effect_mode = Mode::AnsweredNotApplied;
+    recorded(&dispatch(&mut space, &payload_id));
+    let read = readback_now(&mut space);
+    let far = closer_contracts::Timestamp::parse("2199-01-01T00:00:00Z").unwrap();
+    let ahead = observed(&read, |evidence| {
+        evidence.observed_at = far;
+        if let Some(readback) = &mut evidence.readback {
+            assert_eq!(readback.outcome, closer_contracts::evidence::ReadbackOutcome::Unknown, "it is still settling");
+            readback.outcome = closer_contracts::evidence::ReadbackOutcome::NotMatched;
+        }
+    });
+    refused(&space.submit_payload(ahead).unwrap(), Code::SchemaInvalid);
+    space.pass(2_000).unwrap();
+    let later = readback_now(&mut space);
+    let Body::Evidence(evidence) = later.body() else { unreachable!("an observation") };
+    let outcome = evidence.readback.as_ref().map(|readback| readback.outcome);
+    assert_eq!(outcome, Some(closer_contracts::evidence::ReadbackOutcome::NotMatched), "once it is over");
+}
+
 #[test]
 fn another_accounts_target_establishes_nothing() {
     shows!("CP-C8-03", "CP-INV-04"; by "readback.other_target", "readback.outcome_misstated");

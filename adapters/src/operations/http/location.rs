@@ -1,7 +1,9 @@
 //! Where a request goes: fixed by the contract up to the path, filled below it.
 
+use crate::declared::{Names, absolute, positive};
 use crate::template::{Piece, pieces};
 use closer_contracts::branch;
+use closer_contracts::fault::Fault;
 use closer_contracts::refs::Target;
 use reqwest::Url;
 use serde::{Deserialize, Serialize};
@@ -36,6 +38,21 @@ const fn response_bytes_max() -> usize {
 }
 
 impl Location {
+    /// Whether it can be filled for some target, by placeholders that name something.
+    pub(crate) fn check(&self, names: Names<'_>) -> Result<(), Fault> {
+        let any = Target { r#type: "type".into(), account: "account".into(), address: "target".into() };
+        let known = |name: &str| names.parameter(name).map(|()| "parameter".to_owned());
+        self.fill(&any, &known).map_err(|reason| Fault::schema(reason).within("url"))?;
+        self.bearer_file.as_ref().map_or(Ok(()), |file| absolute(file, "bearer_file"))?;
+        positive(self.deadline_ms, "deadline_ms")?;
+        positive(self.response_bytes_max as u64, "response_bytes_max")
+    }
+
+    /// What a target's address lies below, where it stands in the path.
+    pub(crate) fn root(&self) -> Option<&str> {
+        self.url.split_once("{target}").map(|(root, _)| root)
+    }
+
     /// The address for one target.
     pub(crate) fn fill(
         &self,
