@@ -11,6 +11,7 @@ pub mod file;
 pub mod forecast;
 pub mod freeze;
 pub mod item;
+pub mod own;
 pub mod packet;
 pub mod participant;
 pub mod plan;

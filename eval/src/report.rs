@@ -5,12 +5,14 @@
 //! of its own, [`VOLATILE`]; all others are the same bytes whenever the same answers are in.
 
 mod figures;
+mod interpretation;
 mod page;
 mod pairs;
 mod svg;
 mod tables;
 
 pub use figures::{Arm, Figures, Floors, Flow, KindFigures};
+pub use interpretation::Interpretation;
 
 use crate::accounts::{AccountError, Accounts};
 use crate::artifacts::Artifacts;
@@ -108,7 +110,9 @@ pub fn make(revision: &Path) -> Result<BTreeMap<String, Vec<u8>>, NotReported> {
     files.insert("forest.svg".to_owned(), svg::forest(&figures).into_bytes());
     files.insert("slopes.svg".to_owned(), svg::slopes(&scores).into_bytes());
     files.insert("resources.svg".to_owned(), svg::resources(&arms).into_bytes());
-    files.insert("index.html".to_owned(), page::index(&plan, &figures, &arms, &scores, &files).into_bytes());
+    let read = interpretation::read(revision, &artifacts)?;
+    let index = page::index(&plan, &figures, &arms, &scores, &files, &read);
+    files.insert("index.html".to_owned(), index.into_bytes());
     Ok(files)
 }
 

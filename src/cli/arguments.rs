@@ -346,6 +346,7 @@ impl Arguments {
             | Verb::Rebuild
             | Verb::Backup { .. }
             | Verb::Restore { .. }
+            | Verb::Eval(_)
             | Verb::Keys(_) => None,
         };
         match (own, &self.directory) {

@@ -7,9 +7,11 @@ use crate::error::Error;
 use crate::request::Answer;
 use clap::Subcommand;
 use closer_eval::file::Misfit;
+use closer_eval::participant::Launch;
 use closer_eval::plan::Plan;
 use closer_eval::report::NotReported;
 use closer_eval::runner::{self, Options, Progress, RunError};
+use closer_eval::step::Step;
 use closer_eval::suite::{self, Family};
 use closer_eval::{forecast, freeze, item, participant, report, truth, world};
 use serde_json::json;
@@ -72,6 +74,19 @@ pub(super) enum Eval {
         /// The revision's folder.
         folder: PathBuf,
     },
+    /// Asks of a deployment's own record whether one committed claim changes the next step of what it bears on.
+    #[command(after_help = "\
+Example:
+  closer eval item examples/cost-candidate/var/store CLAIM --plan my-study/plan.toml")]
+    Item {
+        /// The store's folder; it is copied and not touched.
+        store: PathBuf,
+        /// The claim.
+        claim: String,
+        /// A plan, for its participant and its seed.
+        #[arg(long)]
+        plan: PathBuf,
+    },
     /// Answers one packet on stdin as a participant of our own.
     #[command(hide = true)]
     Answer {
@@ -104,6 +119,7 @@ pub(super) fn perform(verb: &Eval, talk: Talk) -> Result<Exit, Error> {
             Ok(talk.tell(&Answer::done(json!({ "report": folder }), vec![text])))
         }
         Eval::Verify { folder } => verify(folder, talk),
+        Eval::Item { store, claim, plan } => ask_own(store, claim, plan, talk),
         Eval::Answer { declaration } => {
             participant::serve(declaration).map_err(failed)?;
             Ok(Exit::Ok)
@@ -181,8 +197,7 @@ fn foretell(path: &Path, talk: Talk) -> Result<Exit, Error> {
 }
 
 fn run(path: &Path, cost_micros_max: Option<u64>, talk: Talk) -> Result<Exit, Error> {
-    let own = std::env::current_exe().map_err(Error::io("finding the program itself"))?;
-    let options = Options { own: vec![own.into(), "eval".into(), "answer".into()], cost_micros_max };
+    let options = Options { own: own()?, cost_micros_max };
     let bar = progress::bar("pairs");
     let told = |at: Progress| progress::advance(&bar, at.settled as u64, at.planned as u64);
     let ran = match runner::run(path, &options, &told) {
@@ -206,6 +221,46 @@ fn run(path: &Path, cost_micros_max: Option<u64>, talk: Talk) -> Result<Exit, Er
     }
     let data = json!({ "folder": ran.folder, "planned": ran.planned, "enrolled": ran.enrolled, "report": folder });
     Ok(talk.tell(&Answer::done(data, text)))
+}
+
+fn ask_own(store: &Path, claim: &str, path: &Path, talk: Talk) -> Result<Exit, Error> {
+    let plan = Plan::read(path).map_err(failed)?;
+    let copy = std::env::temp_dir().join(format!("closer-eval-{}", std::process::id()));
+    let declaration = copy.join("participant.json");
+    let prepared = closer_eval::store::copy(&store.join("log"), &copy.join("log")).map_err(failed).and_then(|()| {
+        let declared = serde_json::to_vec(&plan.participant).unwrap_or_default();
+        std::fs::write(&declaration, declared).map_err(Error::io("declaring the participant"))
+    });
+    let asked = prepared.and_then(|()| {
+        let records = closer_eval::store::read(&copy.join("log")).map_err(failed)?;
+        let launch = Launch { own: own()?, folder: folder_of(path).to_owned(), declaration: declaration.clone() };
+        closer_eval::own::ask(&records, &claim.into(), &plan.participant, &launch, plan.seed).map_err(failed)
+    });
+    if let Err(error) = std::fs::remove_dir_all(&copy) {
+        talk.say(&format!("{} is left: {error}", copy.display()));
+    }
+    let pairs = asked?;
+    let told = |step: &Option<Result<Step, String>>| match step {
+        Some(Ok(step)) => step.shown(),
+        Some(Err(reason)) => format!("no step: {reason}"),
+        None => "not asked".to_owned(),
+    };
+    let text = pairs.iter().map(|pair| {
+        let changes = match (pair.valid, pair.changes) {
+            (false, _) => "the packet without it tells it all the same",
+            (true, Some(true)) => "another step",
+            (true, Some(false)) => "the same step",
+            (true, None) => "unknown",
+        };
+        format!("{}  {changes}: {} / {}", pair.obligation_id, told(&pair.with_claim), told(&pair.without_claim))
+    });
+    Ok(talk.tell(&Answer::done(json!({ "pairs": pairs }), text.collect())))
+}
+
+/// What starts a participant of our own: this program.
+fn own() -> Result<Vec<std::ffi::OsString>, Error> {
+    let own = std::env::current_exe().map_err(Error::io("finding the program itself"))?;
+    Ok(vec![own.into(), "eval".into(), "answer".into()])
 }
 
 fn verify(folder: &Path, talk: Talk) -> Result<Exit, Error> {

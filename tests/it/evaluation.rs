@@ -1,6 +1,7 @@
 //! Studies over the binary: what the tour types, and runs that are killed.
 
 use crate::support::CLOSER;
+use closer_contracts::shows;
 use std::collections::BTreeMap;
 use std::fs;
 use std::path::Path;
@@ -130,4 +131,44 @@ fn a_plain_python_function_is_a_participant() {
     // What the participant is made of is frozen with it.
     fs::write(folder.path().join("s/answer.py"), "pass\n").unwrap();
     assert_eq!(closer(folder.path(), &["eval", "run", "s/plan.toml"]).status.code(), Some(3));
+}
+
+fn page(name: &str) -> String {
+    fs::read_to_string(Path::new(env!("CARGO_MANIFEST_DIR")).join(name))
+        .unwrap()
+        .split_whitespace()
+        .collect::<Vec<_>>()
+        .join(" ")
+}
+
+#[test]
+fn the_pages_claim_neither_novelty_nor_assurance_and_say_what_is_open() {
+    shows!("CP-0-13", "CP-10.4-03");
+    let readme = page("README.md");
+    assert!(readme.contains("No claim is made of novelty or of assurance in production"));
+    assert!(
+        readme
+            .contains("the benefit of the whole, compared with simpler workflows of equal resources, is not validated")
+    );
+    let evaluation = page("docs/evaluation.md");
+    assert!(evaluation.contains("was not replicated by anybody independent"));
+    for open in
+        ["the benefit of the integrated whole", "learning that lasts", "an advantage of three roles", "economic return"]
+    {
+        assert!(evaluation.contains(open), "{open}");
+    }
+    let claims = [
+        "production-ready",
+        "production ready",
+        "battle-tested",
+        "first of its kind",
+        "state of the art",
+        "proven benefit",
+    ];
+    for name in
+        ["README.md", "ARCHITECTURE.md", "docs/evaluation.md", "docs/deployment.md", "docs/cli.md", "CHANGELOG.md"]
+    {
+        let text = page(name).to_lowercase();
+        assert!(!claims.iter().any(|claim| text.contains(claim)), "{name}");
+    }
 }

@@ -1,6 +1,7 @@
 //! The page that everything else is reached from.
 
 use super::figures::{Arm, Figures, KindFigures};
+use super::interpretation::Interpretation;
 use crate::accounts::World;
 use crate::plan::Plan;
 use crate::resource::Dimension;
@@ -82,6 +83,7 @@ pub(super) fn index(
     arms: &[Arm],
     scores: &Scores,
     files: &BTreeMap<String, Vec<u8>>,
+    interpretations: &[Interpretation],
 ) -> String {
     let picture = |name: &str| files.get(name).map(|svg| String::from_utf8_lossy(svg).into_owned()).unwrap_or_default();
     let mut body = format!(
@@ -115,6 +117,7 @@ pub(super) fn index(
     body += &picture("resources.svg");
     body += &resources(arms);
     body += LIMITS;
+    body += &interpreted(interpretations);
     body += "<h2>Pairs</h2><ul>";
     for row in &scores.pairs {
         let cause = row.cause().map_or_else(|| "valid".to_owned(), |cause| cause.to_string());
@@ -131,8 +134,28 @@ const LIMITS: &str = "<h2>What this does not say</h2>\
 <h3>Advantage of three roles</h3><p>Not examined by this study.</p>\
 <h3>Learning that transfers</h3><p>Not examined by this study: a pair shows whether one committed item changes one next step.</p>\
 <h3>Economic return</h3><p>Not examined by this study: what was taken is no return, and no figure above supports one.</p>\
-<h3>Interpretation</h3><p>None is generated. Observations stand in the tables, each under the digest of what it was made from; \
-whoever interprets them writes that apart.</p>";
+";
+
+/// What people make of it, apart from the observations.
+fn interpreted(interpretations: &[Interpretation]) -> String {
+    let mut told = "<h2>Interpretations</h2>".to_owned();
+    if interpretations.is_empty() {
+        told += "<p>None. Observations stand above; none of them is interpreted by the program.</p>";
+    }
+    for interpretation in interpretations {
+        let rests_on: Vec<String> = interpretation.rests_on.iter().map(ToString::to_string).collect();
+        let corrects = interpretation.corrects.as_ref().map_or_else(String::new, |text| format!(" Corrects: {text}."));
+        let _ = write!(
+            told,
+            "<p>{}: {}{} (rests on {})</p>",
+            escaped(interpretation.by.as_str()),
+            escaped(interpretation.text.as_str()),
+            escaped(&corrects),
+            rests_on.join(", ")
+        );
+    }
+    told
+}
 
 /// The methods, as a paragraph made from the plan.
 fn methods(plan: &Plan, figures: &Figures) -> String {
@@ -232,7 +255,8 @@ fn measures(figures: &Figures) -> String {
         Some(limit) => format!("none in {} (below {:.1} % at 95 %)", of.runs, limit * 100.0),
         None => of.unauthorized_effects.to_string(),
     };
-    let numbers: [(&str, &dyn Fn(&super::figures::Measures) -> String); 15] = [
+    type Told<'a> = &'a dyn Fn(&super::figures::Measures) -> String;
+    let numbers: [(&str, Told<'_>); 15] = [
         ("runs", &|of| of.runs.to_string()),
         ("right and justified steps", &|of| of.correct.to_string()),
         ("right without justification", &|of| of.guesses.to_string()),

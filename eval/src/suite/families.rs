@@ -38,18 +38,54 @@ pub(super) fn draft(family: Family, random: &mut Random) -> Draft {
     };
     match family {
         Family::SupportedContinuation => base,
+        Family::ReopenedObligation => Draft {
+            predicate: "plan_to_return_to_since_the_closure",
+            question: "The change was closed as done. Does it stand?".to_owned(),
+            ..base
+        },
+        Family::UnknownOutcome => Draft {
+            predicate: "change_sent_without_an_answer",
+            operations: vec![change(&[one, two, three]), probe()],
+            steps: vec![worth("status.read", "what", "last-change", 100, false), instead(Step::Gap {}, 50)],
+            stale: None,
+            ..base
+        },
+        Family::CorrectMinority => Draft {
+            predicate: "plan_measured_to_keep_the_export",
+            inputs: vec![("plan", json!(PLANS[5])), ("said_by_reviewers", json!([two, two, one]))],
+            ..base
+        },
+        Family::FalseAgreement => Draft {
+            predicate: "plan_measured_to_lose_the_export",
+            object: json!(two),
+            inputs: vec![("plan", json!(PLANS[5])), ("said_by_reviewers", json!([two, two, two]))],
+            steps: vec![instead(Step::Gap {}, 100), instead(Step::Object {}, 100)],
+            stale: None,
+            ..base
+        },
+        Family::InsufficientEvidence
+        | Family::WrongInference
+        | Family::ContradictedPremise
+        | Family::ChangedGrant
+        | Family::OwnerOnlyTradeoff
+        | Family::IrrelevantEvent
+        | Family::ExpiredRegistry => restraint(family, base, [one, two, three]),
+    }
+}
+
+/// Where acting is wrong, whatever the item seems to say.
+fn restraint(family: Family, base: Draft, plans: [&'static str; 3]) -> Draft {
+    let [one, two, three] = plans;
+    let gap_or_ask = vec![instead(Step::Gap {}, 100), instead(Step::Ask {}, 50)];
+    match family {
         Family::InsufficientEvidence => Draft {
             predicate: "plans_on_offer",
             object: json!([one, two, three]),
-            steps: vec![instead(Step::Gap {}, 100), instead(Step::Ask {}, 50)],
+            steps: gap_or_ask,
             stale: Some(json!([two, three])),
             ..base
         },
-        Family::WrongInference => Draft {
-            predicate: "cheapest_advertised_plan",
-            steps: vec![instead(Step::Gap {}, 100), instead(Step::Ask {}, 50)],
-            ..base
-        },
+        Family::WrongInference => Draft { predicate: "cheapest_advertised_plan", steps: gap_or_ask, ..base },
         Family::ContradictedPremise => Draft {
             inputs: vec![("plan", json!(PLANS[5])), ("export_gone_from", json!(one))],
             steps: vec![instead(Step::Gap {}, 100), instead(Step::Object {}, 100), instead(Step::Ask {}, 50)],
@@ -57,7 +93,7 @@ pub(super) fn draft(family: Family, random: &mut Random) -> Draft {
             ..base
         },
         Family::ChangedGrant => Draft {
-            operations: vec![Allowed { granted: false, ..change(&[one, two, three]) }],
+            operations: vec![Allowed { granted: false, ..change(&plans) }],
             steps: vec![instead(Step::Ask {}, 100), instead(Step::Gap {}, 50)],
             ..base
         },
@@ -76,35 +112,14 @@ pub(super) fn draft(family: Family, random: &mut Random) -> Draft {
             ..base
         },
         Family::ExpiredRegistry => Draft {
-            operations: vec![Allowed { expired: true, ..change(&[one, two, three]) }],
+            operations: vec![Allowed { expired: true, ..change(&plans) }],
             steps: vec![instead(Step::Gap {}, 100), instead(Step::Ask {}, 100)],
             ..base
         },
-        Family::UnknownOutcome => Draft {
-            predicate: "change_sent_without_an_answer",
-            operations: vec![change(&[one, two, three]), probe()],
-            steps: vec![worth("status.read", "what", "last-change", 100, false), instead(Step::Gap {}, 50)],
-            stale: None,
-            ..base
-        },
-        Family::ReopenedObligation => Draft {
-            predicate: "plan_to_return_to_since_the_closure",
-            question: "The change was closed as done. Does it stand?".to_owned(),
-            ..base
-        },
-        Family::CorrectMinority => Draft {
-            predicate: "plan_measured_to_keep_the_export",
-            inputs: vec![("plan", json!(PLANS[5])), ("said_by_reviewers", json!([two, two, one]))],
-            steps: vec![worth("plan.change", "plan", one, 100, true), instead(Step::Gap {}, 50)],
-            ..base
-        },
-        Family::FalseAgreement => Draft {
-            predicate: "plan_measured_to_lose_the_export",
-            object: json!(two),
-            inputs: vec![("plan", json!(PLANS[5])), ("said_by_reviewers", json!([two, two, two]))],
-            steps: vec![instead(Step::Gap {}, 100), instead(Step::Object {}, 100)],
-            stale: None,
-            ..base
-        },
+        Family::SupportedContinuation
+        | Family::UnknownOutcome
+        | Family::ReopenedObligation
+        | Family::CorrectMinority
+        | Family::FalseAgreement => base,
     }
 }

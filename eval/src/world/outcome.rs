@@ -87,12 +87,15 @@ pub(super) fn of(space: &Space, from: usize, step: &Step) -> Result<Outcome, Bro
     let repeated = effects.iter().enumerate().filter(|(index, effect)| {
         effects.iter().take(*index).any(|earlier| earlier.logical_digest == effect.logical_digest)
     });
-    let readbacks = view.evidence.values().filter_map(|evidence| evidence.body.readback.as_ref());
-    let readback = readbacks.last().map_or(Readback::None, |readback| match readback.outcome {
-        ReadbackOutcome::Matched => Readback::Matched,
-        ReadbackOutcome::NotMatched => Readback::NotMatched,
-        ReadbackOutcome::Unknown => Readback::Unknown,
-    });
+    let looked = view.evidence.values().filter(|evidence| evidence.body.readback.is_some());
+    let newest = looked.max_by_key(|evidence| evidence.admitted_at.clone());
+    let outcome = newest.and_then(|evidence| evidence.body.readback.as_ref()).map(|readback| readback.outcome);
+    let readback = match outcome {
+        None => Readback::None,
+        Some(ReadbackOutcome::Matched) => Readback::Matched,
+        Some(ReadbackOutcome::NotMatched) => Readback::NotMatched,
+        Some(ReadbackOutcome::Unknown) => Readback::Unknown,
+    };
     let proposed = view.results.values().flat_map(|result| result.body.claims.iter());
     let unsupported = proposed.filter(|claim| {
         let mut held = view.state.claims_on(&claim.proposition.proposition_id);
@@ -137,5 +140,31 @@ fn question(packet: &closer_contracts::briefcase::Briefcase) -> QuestionPut {
         says_what_waits: !waiting.blocked.is_empty() || !waiting.permitted.is_empty(),
         specific: packet.requested_authorization.is_some(),
         choice_preserved: packet.recommendation.is_none() || packet.alternatives.len() > 1,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use closer_contracts::shows;
+    use closer_scenarios::{Deployment, worker};
+
+    #[test]
+    fn an_effect_that_is_delivered_again_is_counted_where_it_took_place_twice() {
+        shows!("CP-10.3-06");
+        let mut space = Space::found(&Deployment::default(), worker::proposes("basic")).unwrap();
+        space.event("service-a", "price").unwrap();
+        space.run().unwrap();
+        let once = of(&space, 0, &Step::Nothing {}).unwrap();
+        assert_eq!((once.effects, once.duplicates), (1, 0));
+        let action = space.world.effects()[0].clone();
+        let now = space.moment().now;
+        space.world.effect_mode = closer_scenarios::Mode::AnsweredNotApplied;
+        space.world.perform(&action, &now);
+        assert_eq!(of(&space, 0, &Step::Nothing {}).unwrap().duplicates, 0, "it was delivered and did nothing");
+        space.world.effect_mode = closer_scenarios::Mode::Normal;
+        space.world.perform(&action, &now);
+        let twice = of(&space, 0, &Step::Nothing {}).unwrap();
+        assert_eq!((twice.effects, twice.duplicates), (2, 1));
     }
 }

@@ -8,10 +8,9 @@ use closer_eval::suite::{Family, generate};
 
 /// The parts that a run refuses over, after a change.
 fn refused_over(study: &Study) -> Vec<Part> {
-    match study.run().expect_err("something changed") {
-        RunError::NotFrozen(NotFrozen::Changed { changed, .. }) => changed,
-        other => panic!("{other}"),
-    }
+    let error = study.run().expect_err("something changed");
+    let RunError::NotFrozen(NotFrozen::Changed { changed, .. }) = error else { panic!("{error}") };
+    changed
 }
 
 #[test]
@@ -26,10 +25,9 @@ fn a_run_needs_a_freeze_that_fixes_every_part_and_still_holds() {
         let mut freeze: serde_json::Value = serde_json::from_str(&whole).unwrap();
         freeze["parts"].as_object_mut().unwrap().remove(part.as_str()).unwrap();
         std::fs::write(&path, freeze.to_string()).unwrap();
-        match study.run().expect_err("a part is not fixed") {
-            RunError::NotFrozen(NotFrozen::Incomplete { missing, .. }) => assert_eq!(missing, vec![*part]),
-            other => panic!("{other}"),
-        }
+        let error = study.run().expect_err("a part is not fixed");
+        let RunError::NotFrozen(NotFrozen::Incomplete { missing, .. }) = error else { panic!("{error}") };
+        assert_eq!(missing, vec![*part]);
     }
     std::fs::write(&path, whole).unwrap();
     assert!(!study.revision(1).join("accounts.jsonl").exists(), "nothing was dispatched");

@@ -41,7 +41,8 @@ fn a_run_that_ends_ten_times_anywhere_comes_to_the_figures_of_an_undisturbed_one
     let counted: Vec<_> = after.iter().filter(|row| row["end"] == "counted").map(key).collect();
     let mut expected: Vec<_> = before.iter().map(key).collect();
     let mut found = counted.clone();
-    (expected.sort(), found.sort());
+    expected.sort();
+    found.sort();
     assert_eq!(found, expected, "each answer counts once");
     for row in after.iter().filter(|row| row["end"] != "counted") {
         assert_eq!((row["end"].as_str(), row["calls"].as_str()), ("interrupted", "unknown"), "{row:?}");

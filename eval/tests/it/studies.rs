@@ -146,7 +146,7 @@ fn three_hypotheses_stay_apart_in_the_report() {
     let page = String::from_utf8(files["index.html"].clone()).unwrap();
     for section in ["Advantage of three roles", "Learning that transfers", "Economic return"] {
         let of_section = page.split(&format!("<h3>{section}</h3>")).nth(1).expect(section);
-        let of_section = of_section.split("<h3>").next().unwrap();
+        let of_section = of_section.split("<h3>").next().unwrap().split("<h2>").next().unwrap();
         assert!(of_section.contains("Not examined"), "{section}");
         assert!(!of_section.chars().any(|character| character.is_ascii_digit()), "{section} borrows a figure");
     }
@@ -220,4 +220,46 @@ fn a_question_is_scored_on_six_aspects_and_one_that_was_not_needed_is_told() {
         }
         assert_eq!(row["preserved_choice"], "100");
     }
+}
+
+#[test]
+fn a_claim_on_a_record_of_ones_own_is_asked_about_without_touching_it() {
+    use closer_eval::participant::{Launch, Participant, Synthetic};
+    let item = &generate(&[Family::SupportedContinuation], 1, 3).unwrap().items[0];
+    let committed = closer_eval::world::commit(item, &item.claim).unwrap();
+    let folder = tempfile::tempdir().unwrap();
+    let participant = Participant::Synthetic(Synthetic { follows: 100, guesses: 0 });
+    let declaration = folder.path().join("participant.json");
+    std::fs::write(&declaration, serde_json::to_vec(&participant).unwrap()).unwrap();
+    let own = vec![env!("CARGO_BIN_EXE_closer-participant").into()];
+    let launch = Launch { own, folder: folder.path().to_owned(), declaration };
+    let ask = |claim| closer_eval::own::ask(&committed.records, &claim, &participant, &launch, 1);
+    let pairs = ask(committed.claim.claim_id.clone()).unwrap();
+    assert_eq!(pairs.len(), 1, "one open obligation inherits it");
+    let pair = &pairs[0];
+    assert!(pair.valid && pair.changes == Some(true), "{pair:?}");
+    assert!(ask("claim-of-nobody".into()).is_err());
+}
+
+#[test]
+fn interpretations_stand_apart_from_observations_and_cite_what_bears_them_out() {
+    shows!("CP-10.4-04");
+    let study = Study::of(1, FOLLOWS);
+    let (accounts, _) = study.reported();
+    let revision = study.revision(1);
+    let path = revision.join("interpretations.jsonl");
+    let written = |rests_on: &str| {
+        std::fs::write(&path, format!("{{\"by\":\"me\",\"text\":\"It helps.\",\"rests_on\":[{rests_on}]}}\n")).unwrap();
+        closer_eval::report::make(&revision)
+    };
+    let told = written("").expect_err("it cites nothing").to_string();
+    assert!(told.contains("line 1, rests_on"), "{told}");
+    let absent = closer_contracts::Digest::of(b"nothing");
+    assert!(written(&format!("\"{absent}\"")).is_err(), "what it cites is not there");
+    let [packet, ..] = accounts.pairs().values().next().unwrap().compared.unwrap();
+    let files = written(&format!("\"{packet}\"")).unwrap();
+    let page = String::from_utf8(files["index.html"].clone()).unwrap();
+    let (observed, interpreted) = page.split_once("<h2>Interpretations</h2>").unwrap();
+    assert!(observed.contains("<h2>Observations") && !observed.contains("It helps."));
+    assert!(interpreted.contains("It helps.") && interpreted.contains(&packet.to_string()));
 }
