@@ -86,28 +86,34 @@ fn shown(parts: &[Part]) -> String {
     parts.iter().map(|part| part.as_str()).collect::<Vec<_>>().join(", ")
 }
 
-/// The digests of every part as the files stand now. The truth is digested and not read.
+/// The schemas of items, truth and answers, as this version has them.
+#[must_use]
+pub fn schemas() -> serde_json::Value {
+    let schemas = [
+        schemars::schema_for!(crate::item::StudyItem),
+        schemars::schema_for!(crate::truth::Truth),
+        schemars::schema_for!(closer_contracts::work::WorkResult),
+    ];
+    json!(schemas.map(schemars::Schema::to_value))
+}
+
+/// The digests of every part as the files stand now, under these schemas. The truth is digested and not read.
 ///
 /// # Errors
 /// [`NotFrozen::Misfit`], [`NotFrozen::Fault`].
-pub fn parts(plan: &Plan, folder: &Path) -> Result<BTreeMap<Part, Digest>, NotFrozen> {
+pub fn parts(plan: &Plan, folder: &Path, schemas: &serde_json::Value) -> Result<BTreeMap<Part, Digest>, NotFrozen> {
     let files: BTreeMap<String, Digest> = plan
         .participant
         .files()
         .iter()
         .map(|path| Ok((path.display().to_string(), file::digest(&folder.join(path))?)))
         .collect::<Result<_, Misfit>>()?;
-    let schemas = [
-        schemars::schema_for!(crate::item::StudyItem),
-        schemars::schema_for!(crate::truth::Truth),
-        schemars::schema_for!(closer_contracts::work::WorkResult),
-    ];
     let truth = file::digest(&folder.join(&plan.truth))?;
     let analysis = &plan.analysis;
     Ok([
         (Part::Fixtures, file::digest(&folder.join(&plan.items))?),
         (Part::Prompts, digest_of(&json!({ "participant": plan.participant, "files": files }))?),
-        (Part::Schemas, digest_of(&schemas.map(schemars::Schema::to_value))?),
+        (Part::Schemas, digest_of(schemas)?),
         (Part::ModelControls, digest_of(&json!({ "seed": plan.seed, "repeats": plan.repeats }))?),
         (Part::Scoring, digest_of(&json!({ "truth": truth, "lost": analysis.lost_score_percent }))?),
         (Part::Budgets, digest_of(&json!([plan.resources, plan.retry, plan.prices]))?),
@@ -149,7 +155,7 @@ pub fn newest(folder: &Path, plan: &Plan) -> Result<Option<(Freeze, PathBuf)>, M
 /// # Errors
 /// [`NotFrozen`].
 pub fn freeze(plan: &Plan, folder: &Path) -> Result<(Freeze, PathBuf), NotFrozen> {
-    let parts = parts(plan, folder)?;
+    let parts = parts(plan, folder, &schemas())?;
     let newest = newest(folder, plan)?;
     if let Some((freeze, path)) = &newest
         && freeze.parts == parts
@@ -178,7 +184,7 @@ pub fn held(plan: &Plan, folder: &Path) -> Result<(Freeze, PathBuf), NotFrozen> 
     if !missing.is_empty() {
         return Err(NotFrozen::Incomplete { revision, missing });
     }
-    let now = parts(plan, folder)?;
+    let now = parts(plan, folder, &schemas())?;
     let changed: Vec<Part> = Part::ALL.iter().copied().filter(|part| freeze.parts.get(part) != now.get(part)).collect();
     match changed.is_empty() {
         true => Ok((freeze, path)),

@@ -33,6 +33,9 @@ pub const FOLDER: &str = "report";
 /// Plan, items and truth as they were run, in a revision's folder.
 const SOURCES: &str = "sources";
 
+/// The schemas that a revision was run under.
+const SCHEMAS: &str = "schemas.json";
+
 /// Why there is no report.
 #[derive(Debug, thiserror::Error)]
 pub enum NotReported {
@@ -71,6 +74,12 @@ pub fn keep_sources(plan_path: &Path, revision: &Path) -> Result<(), NotReported
     let mut files = vec![(folder.join(&named), to.join("plan.toml"))];
     files.extend([&plan.items, &plan.truth].map(|path| (folder.join(path), to.join(path))));
     files.extend(plan.participant.files().iter().map(|path| (folder.join(path), to.join(path))));
+    // A later version may have other schemas; what was run stays what it was.
+    let schemas = to.join(SCHEMAS);
+    let written = serde_json::to_vec(&crate::freeze::schemas()).unwrap_or_default();
+    std::fs::create_dir_all(&to)
+        .and_then(|()| if schemas.exists() { Ok(()) } else { std::fs::write(&schemas, written) })
+        .map_err(|source| Misfit::Unreadable { path: schemas, source })?;
     for (from, to) in files {
         let io = |source| Misfit::Unreadable { path: to.clone(), source };
         to.parent().map_or(Ok(()), std::fs::create_dir_all).map_err(io)?;
@@ -89,7 +98,10 @@ pub fn make(revision: &Path) -> Result<BTreeMap<String, Vec<u8>>, NotReported> {
     let path = revision.join("freeze.json");
     let freeze: Freeze = serde_json::from_slice(&file::bytes(&path)?)
         .map_err(|error| Misfit::at(&path, error.line(), "freeze", error.to_string()))?;
-    let now = crate::freeze::parts(&plan, &sources)?;
+    let path = sources.join(SCHEMAS);
+    let schemas = serde_json::from_slice(&file::bytes(&path)?)
+        .map_err(|error| Misfit::at(&path, error.line(), "schemas", error.to_string()))?;
+    let now = crate::freeze::parts(&plan, &sources, &schemas)?;
     let changed: Vec<_> = freeze.parts.keys().copied().filter(|part| freeze.parts.get(part) != now.get(part)).collect();
     if !changed.is_empty() {
         return Err(NotFrozen::Changed { revision: freeze.revision, changed }.into());

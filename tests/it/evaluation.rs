@@ -172,3 +172,17 @@ fn the_pages_claim_neither_novelty_nor_assurance_and_say_what_is_open() {
         assert!(!claims.iter().any(|claim| text.contains(claim)), "{name}");
     }
 }
+
+/// The committed report of a small real model, behind a real endpoint: whatever it says, it can be made again from what lies
+/// beside it, and it says of itself what it is evidence of.
+#[test]
+fn the_committed_report_of_a_small_model_is_made_again_and_says_what_it_shows() {
+    let revision = Path::new(env!("CARGO_MANIFEST_DIR")).join("examples/evaluation/smollm2");
+    closer_eval::report::verify(&revision).unwrap();
+    let page = fs::read_to_string(revision.join("report/index.html")).unwrap();
+    let (_, interpreted) = page.split_once("<h2>Interpretations</h2>").unwrap();
+    assert!(interpreted.contains("evidence of the wire path and not of benefit"));
+    let files = closer_eval::report::make(&revision).unwrap();
+    let figures: serde_json::Value = serde_json::from_slice(&files["figures.json"]).unwrap();
+    assert!(figures["kinds"]["inheritance"]["flow"]["enrolled"].as_u64() >= Some(40));
+}
