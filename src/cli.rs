@@ -5,11 +5,14 @@
 
 mod arguments;
 mod eval;
+mod event;
 mod exit;
 mod incident;
 mod init;
 mod keys;
+mod output;
 mod progress;
+mod restrict;
 mod run;
 mod talk;
 
@@ -17,29 +20,74 @@ pub use exit::Exit;
 
 use arguments::{Arguments, Keys, Verb};
 use clap::Parser;
+use std::io::IsTerminal;
+use std::path::Path;
 use talk::Talk;
 
 /// Runs the command line and gives the process's exit code.
 #[must_use]
 pub fn main() -> Exit {
-    let arguments = match Arguments::try_parse() {
-        Ok(arguments) => arguments,
-        Err(error) => {
-            // Help and version are asked for; anything else is a mistake in the call.
-            let asked_for = !error.use_stderr();
-            let printed = error.print();
-            return match asked_for && printed.is_ok() {
-                true => Exit::Ok,
-                false => Exit::Usage,
-            };
-        }
+    let exit = match Arguments::try_parse() {
+        Ok(arguments) => called(arguments),
+        Err(error) => uncalled(&error),
     };
+    let Some(lost) = output::lost() else { return exit };
+    let talk = Talk { json: false, directory: Path::new(".") };
+    talk.say(&format!("error: what was to be told could not be written to standard output: {lost}"));
+    match exit == Exit::Ok {
+        true => Exit::Error,
+        false => exit,
+    }
+}
+
+/// Help and version are asked for; anything else is a mistake in the call.
+fn uncalled(error: &clap::Error) -> Exit {
+    if !error.use_stderr() {
+        output::note(error.print());
+        return Exit::Ok;
+    }
+    let whole = error.render();
+    // The arguments could not be read, so that nothing but the word itself says how the answer is wanted.
+    let json = std::env::args_os().skip(1).take_while(|word| word != "--").any(|word| word == "--json");
+    if json {
+        let text = whole.to_string();
+        let told = text.lines().take_while(|line| !line.is_empty()).map(str::trim);
+        let reason = told.collect::<Vec<_>>().join(" ");
+        let reason = reason.trim_start_matches("error: ");
+        let talk = Talk { json, directory: Path::new(".") };
+        talk.put(&serde_json::json!({ "error": talk::shortened(reason) }).to_string());
+    }
+    let text = match std::io::stderr().is_terminal() {
+        true => whole.ansi().to_string(),
+        false => whole.to_string(),
+    };
+    let lines: Vec<_> = text.lines().map(talk::shortened).collect();
+    eprintln!("{}", lines.join("\n"));
+    Exit::Usage
+}
+
+fn called(arguments: Arguments) -> Exit {
     trace_to_stderr();
-    let talk = Talk { json: arguments.json };
+    let (directory, misplaced) = match arguments.place() {
+        Ok(directory) => (directory, None),
+        Err(reason) => (".".into(), Some(reason)),
+    };
+    let talk = Talk { json: arguments.json, directory: Box::leak(directory.into_boxed_path()) };
+    if let Some(reason) = misplaced {
+        return talk.misused(&reason);
+    }
     let runtime = match tokio::runtime::Builder::new_multi_thread().enable_all().build() {
         Ok(runtime) => runtime,
         Err(error) => return talk.failed(&crate::Error::io("starting the runtime")(error)),
     };
+    let listening = {
+        let _entered = runtime.enter();
+        run::Stop::listen()
+    };
+    match listening {
+        Ok(stop) => drop(runtime.spawn(run::end_early(stop, talk))),
+        Err(error) => return talk.failed(&crate::Error::io("waiting for a signal")(error)),
+    }
     let exit = runtime.block_on(perform(arguments, talk));
     runtime.shutdown_timeout(std::time::Duration::from_secs(1));
     exit
@@ -49,46 +97,49 @@ pub fn main() -> Exit {
 fn trace_to_stderr() {
     let filter = tracing_subscriber::EnvFilter::try_from_env("CLOSER_LOG");
     let filter = filter.unwrap_or_else(|_| tracing_subscriber::EnvFilter::new("warn,sled=error"));
-    let subscriber =
-        tracing_subscriber::fmt().with_env_filter(filter).with_writer(std::io::stderr).without_time().finish();
+    let colours = std::io::stderr().is_terminal() && std::env::var_os("NO_COLOR").is_none();
+    let subscriber = tracing_subscriber::fmt()
+        .with_env_filter(filter)
+        .with_writer(std::io::stderr)
+        .with_ansi(colours)
+        .without_time();
+    let subscriber = subscriber.finish();
     if tracing::subscriber::set_global_default(subscriber).is_err() {
         tracing::debug!("somebody listens already");
     }
 }
 
 async fn perform(arguments: Arguments, talk: Talk) -> Exit {
-    let directory = match arguments.place() {
-        Ok(directory) => directory,
-        Err(reason) => {
-            talk.say(&reason);
-            return Exit::Usage;
-        }
-    };
-    let Arguments { identity, verb, .. } = arguments;
+    let (directory, Arguments { identity, verb, .. }) = (talk.directory, arguments);
+    if let Some(identity) = identity.as_ref().filter(|_| !verb.speaks()) {
+        return talk.misused(&format!("this verb speaks for nobody; leave `--as {identity}` out"));
+    }
     let done = match verb {
-        Verb::Init { .. } => init::init(&directory, talk).await,
-        Verb::Run(run) => run::run(&run, &directory, talk).await,
+        Verb::Restrict(restrict) => restrict::restrict(directory, identity, restrict, talk).await,
+        Verb::Init { .. } => init::init(directory, talk).await,
+        Verb::Run(run) => run::run(&run, directory, talk).await,
         Verb::Restore { backup, destination } => init::restore(&backup, &destination, talk),
         Verb::Eval(verb) => eval::perform(&verb, talk),
         Verb::Keys(Keys::New { file }) => keys::new(&file, talk),
         Verb::Keys(Keys::Sign { file, payload }) => keys::sign(&file, &payload, talk),
+        Verb::Event(event::Event::Draft { .. }) => match verb.request(identity.as_ref()) {
+            Ok(request) => talk::fetch(directory, identity, request, "payload", talk).await,
+            Err(reason) => return talk.misused(&reason),
+        },
         Verb::Event(_)
         | Verb::Obligation(_)
         | Verb::Reentry(_)
         | Verb::Bench(_)
-        | Verb::Restrict(_)
+        | Verb::Grant(_)
         | Verb::Receipt(_)
         | Verb::Export { .. }
         | Verb::Incident(_)
         | Verb::Verify
         | Verb::Rebuild
         | Verb::Backup { .. }
-        | Verb::Keys(Keys::List | Keys::Rotate { .. } | Keys::Revoke { .. }) => match verb.request() {
-            Ok(request) => talk::ask(&directory, identity, request, talk).await,
-            Err(reason) => {
-                talk.say(&reason);
-                return Exit::Usage;
-            }
+        | Verb::Keys(Keys::List | Keys::Rotate { .. } | Keys::Revoke { .. }) => match verb.request(identity.as_ref()) {
+            Ok(request) => talk::ask(directory, identity, request, talk).await,
+            Err(reason) => return talk.misused(&reason),
         },
     };
     done.unwrap_or_else(|error| talk.failed(&error))

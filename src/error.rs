@@ -48,6 +48,21 @@ pub enum Error {
 }
 
 impl Error {
+    /// What went wrong with its causes, each said once.
+    #[must_use]
+    pub fn told(&self) -> String {
+        let mut line = self.to_string();
+        let mut cause = std::error::Error::source(self);
+        while let Some(inner) = cause {
+            let inner_text = inner.to_string();
+            if !line.contains(&inner_text) {
+                line.push_str(&format!(": {inner_text}"));
+            }
+            cause = inner.source();
+        }
+        line
+    }
+
     /// Wraps a system error with what was being done.
     pub fn io(what: impl Into<String>) -> impl FnOnce(std::io::Error) -> Self {
         move |source| Self::Io { what: what.into(), source }

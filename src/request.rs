@@ -7,15 +7,18 @@ mod act;
 mod bench;
 mod change;
 mod disclosure;
+mod grant;
 mod keys;
 mod obligation;
 mod record;
+mod restrict;
 mod trigger;
 mod why;
 mod words;
 
 use crate::error::Error;
 use crate::space::Space;
+use closer_contracts::audit::RestrictionStatement;
 use closer_contracts::id::{ActorId, DecisionId, EntityId, EvidenceId, GrantId, Key, KeyId, ObligationId, OperationId};
 use closer_contracts::id::{ArtifactId, ChangeKindId, IncidentId, PurposeId, SourceId, Text};
 use closer_contracts::item::IdentityKind;
@@ -94,6 +97,8 @@ pub enum Request {
     },
     /// Announces a change.
     EventSend(EventDraft),
+    /// Writes the payload that would announce a change, for a producer who signs elsewhere. Records nothing.
+    EventDraft(EventDraft),
     /// Hands in a payload as it was written and signed elsewhere.
     PayloadSend {
         /// The payload's text.
@@ -103,8 +108,34 @@ pub enum Request {
         /// The signature.
         signature: Option<Key>,
     },
-    /// Restricts at once.
+    /// The grants.
+    GrantList {
+        /// Revoked and expired ones too.
+        all: bool,
+    },
+    /// One grant.
+    GrantShow {
+        /// Which.
+        grant_id: GrantId,
+    },
+    /// Restricts at once, as whoever asks.
     Restrict(RestrictDraft),
+    /// Writes the statement that would restrict, for an issuer who signs it elsewhere. Records nothing.
+    RestrictDraft {
+        /// The issuer.
+        issuer: ActorId,
+        /// What it restricts.
+        draft: RestrictDraft,
+    },
+    /// Hands in an issuer's signed statement.
+    StatementSend {
+        /// The statement.
+        statement: RestrictionStatement,
+        /// The key it is signed with.
+        key_id: KeyId,
+        /// The signature.
+        signature: Key,
+    },
     /// One receipt, by its id or the version it led to.
     ReceiptShow {
         /// Which.
@@ -191,7 +222,7 @@ impl Request {
             urgent::listed(view, source, kind, entity).is_some()
         };
         match self {
-            Self::Restrict(_) => true,
+            Self::Restrict(_) | Self::StatementSend { .. } => true,
             Self::EventSend(draft) => restricts(&draft.source_id, &draft.change_kind, &draft.entity_ref),
             Self::PayloadSend { payload, .. } => act::event_of(payload)
                 .is_some_and(|event| restricts(&event.source.source_id, &event.change_kind, &event.entity_ref)),
@@ -205,6 +236,10 @@ impl Request {
             | Self::BenchList { .. }
             | Self::BenchShow { .. }
             | Self::BenchDecide { .. }
+            | Self::EventDraft(_)
+            | Self::GrantList { .. }
+            | Self::GrantShow { .. }
+            | Self::RestrictDraft { .. }
             | Self::ReceiptShow { .. }
             | Self::Export { .. }
             | Self::IncidentReport { .. }
@@ -242,8 +277,6 @@ pub struct EventDraft {
 #[derive(Debug, Clone, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct RestrictDraft {
-    /// The appointed issuer.
-    pub issuer: ActorId,
     /// Revoke this grant.
     pub grant_id: Option<GrantId>,
     /// Or restrict this operation.
@@ -256,6 +289,21 @@ pub struct RestrictDraft {
     pub reason: Text,
     /// Within which time it is reconciled, in milliseconds; without one, the most that the appointment allows.
     pub reconcile_within_ms: Option<u64>,
+}
+
+impl RestrictDraft {
+    /// The revocation of one grant.
+    #[must_use]
+    pub fn of_grant(grant_id: GrantId, reason: String) -> Self {
+        Self {
+            grant_id: Some(grant_id),
+            operation: None,
+            targets: None,
+            obligation_id: None,
+            reason: Text::from(reason),
+            reconcile_within_ms: None,
+        }
+    }
 }
 
 /// How a request went.
@@ -285,11 +333,32 @@ pub struct Answer {
     pub data: Value,
     /// For people.
     pub text: Vec<String>,
+    /// For people: what to type next, told after the text.
+    #[serde(default)]
+    pub hints: Vec<Hint>,
+}
+
+/// A verb that may be wanted next. How the program is called for this space is known where it is told.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Hint {
+    /// What it is for.
+    pub what: String,
+    /// The verb and its arguments.
+    pub arguments: Vec<String>,
 }
 
 impl Answer {
     pub(crate) const fn new(outcome: Outcome, data: Value, text: Vec<String>) -> Self {
-        Self { outcome, code: None, data, text }
+        Self { outcome, code: None, data, text, hints: Vec::new() }
+    }
+
+    /// The answer with a verb that may be wanted next.
+    #[must_use]
+    pub fn hint<const N: usize>(mut self, what: &str, arguments: [&str; N]) -> Self {
+        let arguments = arguments.iter().map(ToString::to_string).collect();
+        self.hints.push(Hint { what: what.to_owned(), arguments });
+        self
     }
 
     pub(crate) fn done(data: Value, text: Vec<String>) -> Self {
@@ -297,13 +366,19 @@ impl Answer {
     }
 
     pub(crate) fn not_found(what: &str, id: &str) -> Self {
-        Self::absent(format!("no {what} on record is called `{id}`"))
+        Self::absent(format!("no {what} on record is called `{}`", words::told_id(id)))
     }
 
     /// There is nothing where something was looked for.
     #[must_use]
     pub fn absent(text: String) -> Self {
         Self::new(Outcome::NotFound, json!({ "error": text }), vec![text])
+    }
+
+    /// Nothing ordinary can be recorded, for want of room.
+    #[must_use]
+    pub fn full() -> Self {
+        Self::refused(&[closer_actors::storage_full()])
     }
 
     /// What went wrong, as an answer.
@@ -313,12 +388,18 @@ impl Answer {
             let reason = "as much work is admitted as the runtime takes; try again shortly";
             return Self::refused(&[Denial::new(RefusalCode::Busy, CheckKind::Runtime, reason)]);
         }
-        let text = error.to_string();
+        let text = error.told();
         match error {
             Error::Store(StoreError::Corruption(damage))
             | Error::Actors(closer_actors::Error::Store(StoreError::Corruption(damage))) => record::damaged(damage),
-            Error::Divergence(_) | Error::Actors(closer_actors::Error::Divergence(_)) => {
+            Error::Divergence(_)
+            | Error::Actors(closer_actors::Error::Divergence(_))
+            | Error::Store(StoreError::Manifest(_))
+            | Error::Actors(closer_actors::Error::Store(StoreError::Manifest(_))) => {
                 Self::new(Outcome::Corruption, json!({ "error": text }), vec![text])
+            }
+            Error::Store(StoreError::StoreFull) | Error::Actors(closer_actors::Error::Store(StoreError::StoreFull)) => {
+                Self::full()
             }
             Error::Deployment(_)
             | Error::Store(_)
@@ -355,6 +436,7 @@ impl Answer {
             code: Some(first.code),
             data: json!({ "code": first.code, "reason": first.reason, "denials": denials }),
             text,
+            hints: Vec::new(),
         }
     }
 
@@ -395,7 +477,14 @@ pub async fn answer(space: &dyn Space, identity: &ActorId, request: Request) -> 
         Request::PayloadSend { payload, key_id, signature } => {
             act::hand_in(space, &payload, key_id.zip(signature)).await
         }
-        Request::Restrict(draft) => act::restrict(space, draft).await,
+        Request::EventDraft(draft) => act::draft(space, identity, draft),
+        Request::GrantList { all } => Ok(grant::list(space, all)),
+        Request::GrantShow { grant_id } => Ok(grant::show(space, &grant_id)),
+        Request::Restrict(draft) => restrict::restrict(space, identity, draft).await,
+        Request::RestrictDraft { issuer, draft } => Ok(restrict::draft(space, &issuer, draft)),
+        Request::StatementSend { statement, key_id, signature } => {
+            restrict::hand_in(space, statement, (key_id, signature)).await
+        }
         Request::ReceiptShow { receipt } => Ok(record::receipt(&space.view(), &receipt)),
         Request::Export { recipient, purpose, items } => {
             disclosure::export(space, identity, recipient, purpose, items).await

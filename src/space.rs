@@ -36,11 +36,16 @@ pub trait Space: Send + Sync {
     /// # Errors
     /// `unauthenticated`, with the reason.
     fn payload(&self, payload: Payload, signature: Option<&(KeyId, Key)>) -> Result<Submission<Payload>, Fault>;
-    /// Judges whether an artifact's producer is established, by the session that this face holds.
+    /// Judges whether an artifact's producer is established: by its signature, or by the session that this face holds.
     ///
     /// # Errors
     /// `unauthenticated`, with the reason; `missing_authority` for what only the runtime writes.
-    fn artifact(&self, artifact: ArtifactBody, producer: ActorRef) -> Result<Submission<ArtifactBody>, Fault>;
+    fn artifact(
+        &self,
+        artifact: ArtifactBody,
+        producer: ActorRef,
+        signature: Option<&(KeyId, Key)>,
+    ) -> Result<Submission<ArtifactBody>, Fault>;
     /// Judges whether whoever asks for a part of the record is established, by the session that this face holds.
     ///
     /// # Errors

@@ -10,10 +10,10 @@ use crate::space::Running;
 use closer_actors::{Options, Ports, Runtime};
 use closer_adapters::clock::{ClockBounds, SystemClock};
 use closer_adapters::ids::UuidIds;
-use closer_adapters::{FileLedger, World, WorldConfig, terminate_recorded};
+use closer_adapters::{FileLedger, ProcessLedger, World, WorldConfig, terminate_recorded};
 use closer_protocol::Moment;
 use closer_protocol::port::Clock;
-use closer_store::{Corruption, Log};
+use closer_store::{Corruption, Log, Standing};
 use std::path::Path;
 use std::sync::Arc;
 use tokio::sync::watch;
@@ -87,28 +87,32 @@ impl std::fmt::Debug for Live {
 }
 
 impl Live {
-    /// Starts a founded space: companions first, then what a crash left running is ended, then the actors, the socket and
+    /// Starts a founded space: what a crash left running is ended, then companions are started, then the actors, the socket and
     /// the looks at the world.
     ///
     /// # Errors
     /// What could not be started; `Locked` where another process runs it.
     pub async fn start(deployment: &Deployment) -> Result<Self, Error> {
         let log = Arc::new(Log::open(&deployment.store, None)?);
-        let companions = deployment.companions.iter().enumerate().map(|(index, companion)| {
-            let told = |reason: String| deployment.misfit(&format!("companion.{index}.program"), reason);
-            companion.start(&deployment.directory).map_err(told)
-        });
-        let companions = companions.collect::<Result<Vec<_>, _>>()?;
+        if let Standing::Stopped(error) = log.standing() {
+            return Err(error.into());
+        }
         let ledger =
             FileLedger::open(&deployment.store.join(PROCESSES)).map_err(|error| Error::World(error.to_string()))?;
         for ended in terminate_recorded(&ledger) {
-            tracing::warn!(attempt_id = %ended.process.attempt_id, end = ?ended.end, "a process outlived the last run");
+            tracing::warn!(process = %ended.process.attempt_id, end = ?ended.end, "a process outlived the last run");
         }
+        let ledger: Arc<dyn ProcessLedger> = Arc::new(ledger);
+        let companions = deployment.companions.iter().enumerate().map(|(index, companion)| {
+            let told = |reason: String| deployment.misfit(&format!("companion.{index}.program"), reason);
+            companion.start(&deployment.directory, &ledger).map_err(told)
+        });
+        let companions = companions.collect::<Result<Vec<_>, _>>()?;
         let latest = closer_actors::replay(&log)?.latest;
         let clock: Arc<dyn Clock> = Arc::new(SystemClock::start(ClockBounds::default(), latest.as_ref()));
         let world = World::new(WorldConfig {
             clock: Arc::clone(&clock),
-            processes: Arc::new(ledger),
+            processes: ledger,
             participants: deployment.participants.clone(),
         });
         let ports = Ports {

@@ -54,5 +54,5 @@ pub enum Error {
 /// What ordinary work is told while only the reserved space of the log is left.
 #[must_use]
 pub fn storage_full() -> Denial {
-    Denial::new(RefusalCode::StorageFull, CheckKind::Runtime, "the store is full")
+    Denial::new(RefusalCode::StorageFull, CheckKind::Runtime, "the disk is full; nothing but restrictions is recorded")
 }

@@ -22,8 +22,20 @@ const SECRET_BYTES_MAX: u64 = 4096;
 /// Why a key file cannot be used.
 #[derive(Debug, thiserror::Error)]
 pub enum KeyError {
+    /// A new key is written to a new file, and this one is there.
+    #[error("{path} is there already; a new key goes to a new file, so that no key is overwritten")]
+    Exists {
+        /// The file.
+        path: PathBuf,
+    },
+    /// The name is a symbolic link, which may lead elsewhere a moment later.
+    #[error("the key file {path} is a symbolic link; name the file itself")]
+    Link {
+        /// The link.
+        path: PathBuf,
+    },
     /// The file could not be read or written.
-    #[error("cannot use the key file {path}")]
+    #[error("cannot use the key file {path}: {source}")]
     File {
         /// The file.
         path: PathBuf,
@@ -70,7 +82,7 @@ impl SigningKeyFile {
     /// Makes a new key and writes it to a new file with mode 0600, durably.
     ///
     /// # Errors
-    /// [`KeyError::File`], also when the file is there already; [`KeyError::Randomness`].
+    /// [`KeyError::Exists`] when the file is there already; [`KeyError::File`]; [`KeyError::Randomness`].
     pub fn generate(path: &Path) -> Result<Self, KeyError> {
         let mut seed = [0u8; 32];
         rand::TryRng::try_fill_bytes(&mut rand::rngs::SysRng, &mut seed).map_err(|_| KeyError::Randomness)?;
@@ -87,10 +99,11 @@ impl SigningKeyFile {
             };
             File::open(folder)?.sync_all()
         };
-        opened
-            .map_err(std::io::Error::from)
-            .and_then(write)
-            .map_err(|source| KeyError::File { path: path.to_owned(), source })?;
+        let fd = opened.map_err(|errno| match errno {
+            rustix::io::Errno::EXIST => KeyError::Exists { path: path.to_owned() },
+            errno => KeyError::File { path: path.to_owned(), source: errno.into() },
+        })?;
+        write(fd).map_err(|source| KeyError::File { path: path.to_owned(), source })?;
         Ok(Self { key })
     }
 
@@ -141,7 +154,10 @@ impl SigningKeyFile {
 pub(crate) fn read_secret(path: &Path) -> Result<String, KeyError> {
     let at = |source: std::io::Error| KeyError::File { path: path.to_owned(), source };
     let flags = OFlags::RDONLY | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::CLOEXEC;
-    let fd = rustix::fs::open(path, flags, Mode::empty()).map_err(|errno| at(errno.into()))?;
+    let fd = rustix::fs::open(path, flags, Mode::empty()).map_err(|errno| match errno {
+        rustix::io::Errno::LOOP => KeyError::Link { path: path.to_owned() },
+        errno => at(errno.into()),
+    })?;
     // The opened file is judged, not its name: the name may lead elsewhere a moment later.
     let stat = rustix::fs::fstat(&fd).map_err(|errno| at(errno.into()))?;
     if rustix::fs::FileType::from_raw_mode(stat.st_mode) != rustix::fs::FileType::RegularFile {
@@ -182,7 +198,7 @@ mod tests {
         assert_eq!((made.public_key(), made.key_id()), (read.public_key(), read.key_id()));
         let secret = std::fs::read_to_string(&path).unwrap();
         assert!(!format!("{made:?}").contains(secret.trim().trim_start_matches(PREFIX)));
-        assert!(matches!(SigningKeyFile::generate(&path), Err(KeyError::File { .. })));
+        assert!(matches!(SigningKeyFile::generate(&path), Err(KeyError::Exists { .. })));
     }
 
     #[test]
@@ -227,7 +243,7 @@ mod tests {
         std::fs::set_permissions(&path, PermissionsExt::from_mode(0o600)).unwrap();
         let link = folder.path().join("link");
         std::os::unix::fs::symlink(&path, &link).unwrap();
-        assert!(matches!(SigningKeyFile::load(&link), Err(KeyError::File { .. })));
+        assert!(matches!(SigningKeyFile::load(&link), Err(KeyError::Link { .. })));
         for text in ["", "ed25519-secret:00", "00", &format!("{PREFIX}{}", "A".repeat(64))] {
             std::fs::write(&path, text).unwrap();
             assert!(matches!(SigningKeyFile::load(&path), Err(KeyError::Malformed { .. })), "{text}");

@@ -28,6 +28,7 @@ mod world;
 
 pub use declared::Reach;
 pub use process::{
-    BrokenLedger, Ended, FileLedger, MemoryLedger, ProcessEnd, ProcessLedger, Program, TaskProcess, terminate_recorded,
+    Beside, BrokenLedger, Ended, FileLedger, MemoryLedger, ProcessEnd, ProcessLedger, Program, TaskProcess,
+    end_all_beside, terminate_recorded,
 };
 pub use world::{World, WorldConfig};

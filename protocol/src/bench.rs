@@ -1,6 +1,8 @@
 //! The Bench: what belongs to the user, the answers that come back, and the grants they lead to. Spec: §7.3, C13, DEC-63 to
 //! DEC-65.
 
+mod refusal;
+
 use crate::entry::{ActivationEntry, ArtifactBody, Cause, Entry, Fired};
 use crate::incident;
 use crate::input::{Effect, Reply, Submission};
@@ -350,7 +352,7 @@ fn decide(
     }
     let refused = branch!("bench.answer_refuses", decision.decision_type == DecisionType::Rejection);
     if refused {
-        let given = given_by(deciding.view, &packet_of(decision));
+        let given = refusal::given_by(deciding.view, &packet_of(decision));
         if !given.is_empty() {
             authorities.push(AuthorityRef { kind: AuthorityKind::UserDecision, reference: decision_ref.clone() });
         }
@@ -358,6 +360,7 @@ fn decide(
             grant_id,
             reason: Text::from("the user refused after having allowed it"),
         }));
+        changes.extend(refusal::gaps(deciding, &packet));
     }
     if !changes.is_empty() {
         let routine = commit::Routine {
@@ -369,7 +372,8 @@ fn decide(
         };
         commit::by_rule(deciding, routine)?;
     }
-    // After a refusal there is nothing to ask again: the obligation keeps its triggers and waits for something new.
+    // After a refusal there is nothing to ask again: the obligation keeps its triggers and waits for something new, or its
+    // gap says that nothing else wakes it.
     let awake = packet.body.obligation_ids.iter().filter(|_| !refused);
     for obligation_id in awake {
         let cause = Cause {
@@ -387,13 +391,6 @@ fn decide(
     }
     deciding.fire()?;
     Ok(Reply::Recorded(vec![decision_ref]))
-}
-
-/// The grants in force that earlier answers to this packet led to.
-fn given_by(view: &View, packet: &DecisionId) -> Vec<GrantId> {
-    let answers = view.decisions.get(packet).into_iter().flatten();
-    let grants = answers.map(|(_, decision)| grant_id(decision));
-    grants.filter(|id| view.state.grant(id).is_some_and(|grant| grant.revocation.revoked_by.is_none())).collect()
 }
 
 fn grant_id(decision: &UserDecision) -> GrantId {
@@ -438,9 +435,14 @@ fn unanswerable(view: &View, submission: &Submission<ArtifactBody>, decision: &U
     let shown = decision.briefcase_ref.digest == packet.packet.payload.content_digest()
         && decision.evidence_version == packet.evidence_version
         && matches!(packet.status, PacketStatus::Open | PacketStatus::Overdue);
-    let honoured = decision.decision_type == DecisionType::Rejection;
+    // A refusal counts however late it comes; a second one after it restricts nothing more.
+    let repeated = refusal::stands(view, &packet_of(decision));
+    let honoured = decision.decision_type == DecisionType::Rejection && !repeated;
     if branch!("bench.packet_stale", !shown && !honoured) {
-        let reason = "the answer is to a version of the packet that is no longer open; look at it again";
+        let reason = match repeated {
+            true => "the packet was refused before; that answer stands",
+            false => "the answer is to a version of the packet that is no longer open; look at it again",
+        };
         denials.push(Denial::new(Code::StalePacket, CheckKind::Resolution, reason).of(&decision.decision_id));
     }
     if branch!("bench.only_acknowledged", decision.decision_type == DecisionType::Acknowledgment) {

@@ -11,7 +11,7 @@ use crate::sequence::Deciding;
 use crate::streams;
 use crate::view::{Attempt, Episode, OnRecord, View};
 use closer_contracts::action::Action;
-use closer_contracts::adjudication::{Disposition, Phase};
+use closer_contracts::adjudication::{Disposition, Phase, Stance};
 use closer_contracts::branch;
 use closer_contracts::fault::Fault;
 use closer_contracts::id::{
@@ -379,7 +379,10 @@ fn next_before_dispatch(view: &View, episode: &Episode, action: &OnRecord<Action
         return Next::Assess { payload_id };
     };
     if !newest.body.disposition.is_positive() {
-        return ending(EpisodeEnd::Refused, format!("the action was assessed as {}", newest.body.disposition));
+        let told = format!("the action was assessed as {}", newest.body.disposition);
+        let mut positions = newest.body.role_positions.iter();
+        let against = positions.find(|position| position.position != Stance::For);
+        return ending(EpisodeEnd::Refused, because(&told, against.map(|position| position.reason.as_str())));
     }
     let (code, refused) = view
         .refused
@@ -410,7 +413,9 @@ fn next_after_dispatch(view: &View, episode: &Episode, attempt: &Attempt) -> Opt
         .collect();
     if !attempt.status.is_settled() {
         if branch!("episode.readbacks_used_up", readbacks.len() >= READBACKS_MAX) {
-            return Some(ending(EpisodeEnd::EffectUnknown, "the target does not show what became of the attempt"));
+            let why = unseen_because(view, readbacks.last().copied());
+            let told = because("the target does not show what became of the attempt", why);
+            return Some(ending(EpisodeEnd::EffectUnknown, told));
         }
         let settle_ms = view.state.operation(&attempt.action.operation).map_or(0, |entry| entry.settle_time_ms);
         let wait_ms = match readbacks.is_empty() {
@@ -420,7 +425,8 @@ fn next_after_dispatch(view: &View, episode: &Episode, attempt: &Attempt) -> Opt
         return Some(Next::Readback { attempt_id, not_before: attempt.sent_by().plus_ms(wait_ms) });
     }
     let Some(readback) = readbacks.last() else {
-        return Some(ending(EpisodeEnd::Refused, "the effect was not sent"));
+        let why = attempt.outcome.as_ref().map(|outcome| outcome.reason.as_str());
+        return Some(ending(EpisodeEnd::Refused, because("the effect was not sent", why)));
     };
     let judged = episode.adjudications.iter().filter_map(|id| view.adjudications.get(id)).find(|adjudication| {
         adjudication.body.phase == Phase::PostOutcome && adjudication.body.subject.id.as_str() == readback.as_str()
@@ -430,6 +436,19 @@ fn next_after_dispatch(view: &View, episode: &Episode, attempt: &Attempt) -> Opt
         Some(judged) if judged.body.disposition == Disposition::Established => None,
         Some(_) => Some(try_again(view, episode, attempt)),
     }
+}
+
+/// What is told, and why where that is on record: an end without its reason leaves nobody anything to mend.
+fn because(told: &str, why: Option<&str>) -> Text {
+    match why {
+        Some(why) if !why.is_empty() => crate::intake::bounded(&format!("{told}: {why}")),
+        Some(_) | None => Text::from(told),
+    }
+}
+
+/// What kept a readback from showing its target, as the observer said it.
+fn unseen_because<'a>(view: &'a View, readback: Option<&EvidenceId>) -> Option<&'a str> {
+    view.evidence.get(readback?)?.body.limitations.first().map(Text::as_str)
 }
 
 /// Another attempt at an action whose target shows that there was no effect, under the same key; the monitor says whether

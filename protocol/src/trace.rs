@@ -16,7 +16,7 @@ mod urgent;
 
 pub use chain::Chain;
 pub use judgment::check_judgment;
-pub use ordinary::{check_delta, check_ordinary};
+pub use ordinary::{check_attempt, check_delta, check_ordinary};
 pub use urgent::check_urgent;
 
 use chain::Located;

@@ -239,7 +239,7 @@ fn admissible(deciding: &Deciding<'_>, statement: &RestrictionStatement) -> Resu
     }
     let scope = statement.action.affected_scope();
     if branch!("urgent.scope_exceeded", !within(view, appointment, &scope)) {
-        denials.push(deny(Code::ScopeExceeded, "the restriction lies outside the issuer's appointed scope"));
+        denials.push(deny(Code::ScopeExceeded, &outside(appointment)));
     }
     let broad = !scope.is_narrow();
     if branch!("urgent.issuer_suspended", broad && appointment.broad_suspended) {
@@ -252,6 +252,24 @@ fn admissible(deciding: &Deciding<'_>, statement: &RestrictionStatement) -> Resu
         true => Ok(appointment.clone()),
         false => Err(denials),
     }
+}
+
+/// What an issuer is appointed for, told where it asked for something else.
+fn outside(appointment: &Appointment) -> String {
+    let operations = match appointment.operations.is_empty() {
+        true => "every operation".to_owned(),
+        false => appointment.operations.iter().map(|operation| operation.as_str()).collect::<Vec<_>>().join(", "),
+    };
+    let target = |target: &TargetPattern| format!("`{}` of `{}`", target.address, target.account);
+    let targets = match appointment.targets.is_empty() {
+        true => "every target".to_owned(),
+        false => appointment.targets.iter().map(target).collect::<Vec<_>>().join(", "),
+    };
+    let breadth = match appointment.broad {
+        true => "also more than one at a time",
+        false => "one exact target of one operation, or one grant, at a time",
+    };
+    format!("the restriction lies outside what its issuer is appointed for: {operations} on {targets}, {breadth}")
 }
 
 /// Whether a restriction's scope lies within an appointment's.

@@ -24,7 +24,7 @@ use closer_contracts::evidence::Evidence;
 use closer_contracts::handoff::AcceptanceReceipt;
 use closer_contracts::id::{
     ActionId, ActorId, AdjudicationId, AttemptId, ConfessionId, DecisionId, DeclarationId, DeltaId, EpisodeId, EventId,
-    EvidenceId, GrantId, HandoffId, Id, IncidentId, Key, ObligationId, ObservationStreamId, PayloadId, ReentryId,
+    EvidenceId, GrantId, HandoffId, Id, IncidentId, Key, ObligationId, ObservationStreamId, PayloadId, ReentryId, Text,
     WorkId,
 };
 use closer_contracts::record::StreamId;
@@ -140,6 +140,8 @@ pub struct Episode {
     pub refusals: u32,
     /// Why it ended, once it has.
     pub end: Option<EpisodeEnd>,
+    /// The same for people, as it is on record.
+    pub end_reason: Option<Text>,
 }
 
 /// Accepted state and everything under way.
@@ -629,6 +631,7 @@ impl View {
                     packets: Vec::new(),
                     refusals: 0,
                     end: None,
+                    end_reason: None,
                 };
                 self.under_way.insert(began.obligation_id.clone(), began.episode_id.clone());
                 self.bounds.insert((began.stops_at.clone(), began.episode_id.clone()));
@@ -640,7 +643,9 @@ impl View {
                 }
                 if let Some(episode) = self.episodes.get_mut(&ended.episode_id) {
                     self.bounds.remove(&(episode.stops_at.clone(), episode.episode_id.clone()));
-                    Arc::make_mut(episode).end = Some(ended.end);
+                    let episode = Arc::make_mut(episode);
+                    episode.end = Some(ended.end);
+                    episode.end_reason = Some(ended.reason.clone());
                 }
             }
         }

@@ -1,11 +1,12 @@
 //! What can be typed.
 
 use super::eval::Eval;
+use super::event::Event;
 use super::incident::Incident;
-use crate::request::{EventDraft, Request, RestrictDraft};
+use super::restrict::{Grant, Restrict};
+use crate::request::{Request, RestrictDraft};
 use clap::{Args, Parser, Subcommand};
-use closer_contracts::id::{ActorId, Text};
-use closer_contracts::refs::TargetPattern;
+use closer_contracts::id::ActorId;
 use serde_json::Value;
 use std::path::{Path, PathBuf};
 
@@ -41,7 +42,8 @@ pub(super) struct Arguments {
     pub(super) verb: Verb,
 }
 
-fn identity(text: &str) -> Result<ActorId, String> {
+/// An identity as it is typed.
+pub(super) fn identity(text: &str) -> Result<ActorId, String> {
     let identity = ActorId::from(text);
     closer_contracts::Check::check(&identity).map_err(|fault| fault.reason.into_owned())?;
     Ok(identity)
@@ -75,11 +77,15 @@ Examples:
     /// The Bench: what waits for a person's judgment.
     #[command(subcommand)]
     Bench(Bench),
+    /// Grants: what may be done, and taking it back.
+    #[command(subcommand)]
+    Grant(Grant),
     /// Restricts at once: a grant, an operation, its targets, or everything.
     #[command(after_help = "\
 Examples:
-  closer restrict --issuer issuer.security --operation certificate.renew --target x509 local web.pem --reason 'key lost'
-  closer restrict --issuer issuer.security --grant grant.renew-web --reason 'no longer wanted'")]
+  closer restrict --operation certificate.renew --target x509 local web.pem --reason 'key lost'
+  closer restrict --issuer issuer.security --grant grant.renew-web --reason 'no longer wanted'
+  closer restrict --issuer issuer.remote --key remote.key --operation certificate.renew --reason 'signed'")]
     Restrict(Restrict),
     /// Studies: does a committed item change the next step, and what does it cost?
     #[command(subcommand)]
@@ -144,41 +150,6 @@ pub(super) struct Run {
     /// Serve until interrupted.
     #[arg(long)]
     pub(super) until_stopped: bool,
-}
-
-#[derive(Debug, Subcommand)]
-pub(super) enum Event {
-    /// Announces a change, as an emitter of its source.
-    #[command(after_help = "\
-Examples:
-  closer --as issuer.security event send --source source.security --entity key.web --change key_revoked
-  closer event send --file event.json --key-id sha256:... --signature ...")]
-    Send {
-        /// The registered source.
-        #[arg(long, required_unless_present = "file")]
-        source: Option<String>,
-        /// What it is about.
-        #[arg(long, required_unless_present = "file")]
-        entity: Option<String>,
-        /// The kind of change.
-        #[arg(long, required_unless_present = "file")]
-        change: Option<String>,
-        /// Evidence on record that it cites.
-        #[arg(long)]
-        evidence: Vec<String>,
-        /// Two events of a source with the same key are one.
-        #[arg(long)]
-        key: Option<String>,
-        /// A whole payload instead, in canonical JSON; `-` for stdin.
-        #[arg(long, conflicts_with_all = ["source", "entity", "change", "evidence", "key"])]
-        file: Option<PathBuf>,
-        /// The key that signed it.
-        #[arg(long, requires_all = ["file", "signature"])]
-        key_id: Option<String>,
-        /// Its signature, 128 hexadecimal digits.
-        #[arg(long, requires = "key_id")]
-        signature: Option<String>,
-    },
 }
 
 #[derive(Debug, Subcommand)]
@@ -257,31 +228,6 @@ pub(super) enum Bench {
     },
 }
 
-#[derive(Debug, Args)]
-pub(super) struct Restrict {
-    /// The appointed issuer that restricts.
-    #[arg(long, value_parser = identity)]
-    issuer: ActorId,
-    /// Revoke this grant.
-    #[arg(long, conflicts_with_all = ["operation", "target", "obligation"])]
-    grant: Option<String>,
-    /// Suspend this operation.
-    #[arg(long)]
-    operation: Option<String>,
-    /// Only on this target: its type, account and address; a `*` at the end of the last two covers what begins so.
-    #[arg(long, num_args = 3, value_names = ["TYPE", "ACCOUNT", "ADDRESS"])]
-    target: Vec<String>,
-    /// Suspend everything for this obligation.
-    #[arg(long, conflicts_with_all = ["operation", "target"])]
-    obligation: Option<String>,
-    /// Why.
-    #[arg(long)]
-    reason: String,
-    /// Within how many minutes it is reviewed; without it, the longest that the appointment allows.
-    #[arg(long, value_name = "MINUTES")]
-    reconcile_within: Option<u64>,
-}
-
 #[derive(Debug, Subcommand)]
 pub(super) enum Receipt {
     /// Shows a receipt.
@@ -338,6 +284,7 @@ impl Arguments {
             | Verb::Obligation(_)
             | Verb::Reentry(_)
             | Verb::Bench(_)
+            | Verb::Grant(_)
             | Verb::Restrict(_)
             | Verb::Receipt(_)
             | Verb::Export { .. }
@@ -390,8 +337,29 @@ fn value_of(file: &Path) -> Result<Value, String> {
 }
 
 impl Verb {
-    /// The request that a verb is; the verbs that are none are performed elsewhere.
-    pub(super) fn request(self) -> Result<Request, String> {
+    /// Whether it is made in somebody's name, which `--as` says.
+    pub(super) const fn speaks(&self) -> bool {
+        match self {
+            Self::Init { .. } | Self::Run(_) | Self::Restore { .. } | Self::Eval(_) => false,
+            Self::Keys(Keys::New { .. } | Keys::Sign { .. }) => false,
+            Self::Event(_)
+            | Self::Obligation(_)
+            | Self::Reentry(_)
+            | Self::Bench(_)
+            | Self::Grant(_)
+            | Self::Restrict(_)
+            | Self::Receipt(_)
+            | Self::Export { .. }
+            | Self::Incident(_)
+            | Self::Verify
+            | Self::Rebuild
+            | Self::Backup { .. }
+            | Self::Keys(Keys::List | Keys::Rotate { .. } | Keys::Revoke { .. }) => true,
+        }
+    }
+
+    /// The request that a verb is for the identity that was named; the verbs that are none are performed elsewhere.
+    pub(super) fn request(self, identity: Option<&ActorId>) -> Result<Request, String> {
         Ok(match self {
             Self::Obligation(Obligation::List { all }) => Request::ObligationList { all },
             Self::Obligation(Obligation::Show { id }) => Request::ObligationShow { obligation_id: id.into() },
@@ -411,8 +379,10 @@ impl Verb {
             Self::Bench(Bench::List { all }) => Request::BenchList { all },
             Self::Bench(Bench::Show { id }) => Request::BenchShow { decision_id: id.into() },
             Self::Bench(Bench::Decide { id, option }) => Request::BenchDecide { decision_id: id.into(), option },
-            Self::Event(event) => event.request()?,
-            Self::Restrict(restrict) => Request::Restrict(restrict.draft()),
+            Self::Event(event) => event.request(identity)?,
+            Self::Grant(Grant::List { all }) => Request::GrantList { all },
+            Self::Grant(Grant::Show { id }) => Request::GrantShow { grant_id: id.into() },
+            Self::Grant(Grant::Revoke { id, reason }) => Request::Restrict(RestrictDraft::of_grant(id.into(), reason)),
             Self::Receipt(Receipt::Show { receipt }) => Request::ReceiptShow { receipt },
             Self::Export { recipient, purpose, items } => Request::Export {
                 recipient: recipient.into(),
@@ -435,57 +405,12 @@ impl Verb {
             }
             Self::Init { .. }
             | Self::Run(_)
+            | Self::Restrict(_)
             | Self::Restore { .. }
             | Self::Eval(_)
             | Self::Keys(Keys::New { .. } | Keys::Sign { .. }) => {
                 return Err("this verb asks no space".to_owned());
             }
         })
-    }
-}
-
-impl Event {
-    fn request(self) -> Result<Request, String> {
-        let Self::Send { source, entity, change, evidence, key, file, key_id, signature } = self;
-        if let Some(file) = file {
-            // A text file ends with a line break; canonical JSON does not.
-            let payload = text_of(&file)?.trim_end_matches('\n').to_owned();
-            return Ok(Request::PayloadSend {
-                payload,
-                key_id: key_id.map(Into::into),
-                signature: signature.map(Into::into),
-            });
-        }
-        let (Some(source), Some(entity), Some(change)) = (source, entity, change) else {
-            return Err("an event has a source, an entity and a kind of change".to_owned());
-        };
-        Ok(Request::EventSend(EventDraft {
-            source_id: source.into(),
-            entity_ref: entity.into(),
-            change_kind: change.into(),
-            evidence: evidence.into_iter().map(Into::into).collect(),
-            deduplication_key: key.map(Into::into),
-        }))
-    }
-}
-
-impl Restrict {
-    fn draft(self) -> RestrictDraft {
-        let mut words = self.target.into_iter();
-        let targets = match (words.next(), words.next(), words.next()) {
-            (Some(r#type), Some(account), Some(address)) => {
-                Some(TargetPattern { r#type: r#type.into(), account: account.into(), address: address.into() })
-            }
-            _ => None,
-        };
-        RestrictDraft {
-            issuer: self.issuer,
-            grant_id: self.grant.map(Into::into),
-            operation: self.operation.map(Into::into),
-            targets,
-            obligation_id: self.obligation.map(Into::into),
-            reason: Text::from(self.reason),
-            reconcile_within_ms: self.reconcile_within.map(|minutes| minutes.saturating_mul(60_000)),
-        }
     }
 }

@@ -105,6 +105,15 @@ fn failed(error: impl Display) -> Error {
     Error::World(error.to_string())
 }
 
+/// Says why not, for people and as a value where one was asked for.
+fn told(talk: Talk, reason: &dyn Display, exit: Exit) -> Exit {
+    if talk.json {
+        talk.put(&json!({ "error": reason.to_string() }).to_string());
+    }
+    talk.say(&reason.to_string());
+    exit
+}
+
 /// Carries a verb out.
 pub(super) fn perform(verb: &Eval, talk: Talk) -> Result<Exit, Error> {
     match verb {
@@ -199,13 +208,12 @@ fn foretell(path: &Path, talk: Talk) -> Result<Exit, Error> {
 fn run(path: &Path, cost_micros_max: Option<u64>, talk: Talk) -> Result<Exit, Error> {
     let options = Options { own: own()?, cost_micros_max };
     let bar = progress::bar("pairs");
-    let told = |at: Progress| progress::advance(&bar, at.settled as u64, at.planned as u64);
-    let ran = match runner::run(path, &options, &told) {
+    let moves = |at: Progress| progress::advance(&bar, at.settled as u64, at.planned as u64);
+    let ran = match runner::run(path, &options, &moves) {
         Ok(ran) => ran,
         Err(RunError::NotFrozen(reason)) => {
             bar.finish_and_clear();
-            talk.say(&reason.to_string());
-            return Ok(Exit::Refused);
+            return Ok(told(talk, &reason, Exit::Refused));
         }
         Err(error) => return Err(failed(error)),
     };
@@ -240,7 +248,7 @@ fn ask_own(store: &Path, claim: &str, path: &Path, talk: Talk) -> Result<Exit, E
         talk.say(&format!("{} is left: {error}", copy.display()));
     }
     let pairs = asked?;
-    let told = |step: &Option<Result<Step, String>>| match step {
+    let taken = |step: &Option<Result<Step, String>>| match step {
         Some(Ok(step)) => step.shown(),
         Some(Err(reason)) => format!("no step: {reason}"),
         None => "not asked".to_owned(),
@@ -252,7 +260,7 @@ fn ask_own(store: &Path, claim: &str, path: &Path, talk: Talk) -> Result<Exit, E
             (true, Some(false)) => "the same step",
             (true, None) => "unknown",
         };
-        format!("{}  {changes}: {} / {}", pair.obligation_id, told(&pair.with_claim), told(&pair.without_claim))
+        format!("{}  {changes}: {} / {}", pair.obligation_id, taken(&pair.with_claim), taken(&pair.without_claim))
     });
     Ok(talk.tell(&Answer::done(json!({ "pairs": pairs }), text.collect())))
 }
@@ -270,13 +278,9 @@ fn verify(folder: &Path, talk: Talk) -> Result<Exit, Error> {
             Ok(talk.tell(&Answer::done(json!({ "files": files }), vec![text])))
         }
         Err(error @ (NotReported::Differs(_) | NotReported::Accounts(_) | NotReported::NotFrozen(_))) => {
-            talk.say(&error.to_string());
-            Ok(Exit::Corruption)
+            Ok(told(talk, &error, Exit::Corruption))
         }
-        Err(NotReported::Misfit(misfit @ Misfit::Field { .. })) => {
-            talk.say(&misfit.to_string());
-            Ok(Exit::Corruption)
-        }
+        Err(NotReported::Misfit(misfit @ Misfit::Field { .. })) => Ok(told(talk, &misfit, Exit::Corruption)),
         Err(error) => Err(failed(error)),
     }
 }

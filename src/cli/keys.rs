@@ -1,6 +1,6 @@
 //! Key files: made and used here, never sent anywhere.
 
-use super::arguments::text_of;
+use super::event::payload_of;
 use super::exit::Exit;
 use super::talk::Talk;
 use crate::error::Error;
@@ -24,8 +24,8 @@ pub(super) fn new(file: &Path, talk: Talk) -> Result<Exit, Error> {
 
 pub(super) fn sign(file: &Path, payload: &Path, talk: Talk) -> Result<Exit, Error> {
     let key = SigningKeyFile::load(file).map_err(|error| broken(&error))?;
-    let text = text_of(payload).map_err(Error::World)?;
-    let payload = Payload::read(text.trim_end_matches('\n').as_bytes())?;
+    let text = payload_of(payload).map_err(Error::World)?;
+    let payload = Payload::read(text.as_bytes())?;
     let envelope = payload.envelope();
     let signature = key.sign(envelope.content_digest, envelope.r#type.into(), &envelope.producer.actor_id)?;
     let data = json!({ "key_id": key.key_id(), "signature": signature });

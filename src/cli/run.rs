@@ -6,16 +6,20 @@ use super::init::now;
 use super::talk::Talk;
 use crate::deployment::{Deployment, Until};
 use crate::error::Error;
-use crate::request::{self, Outcome, Request};
+use crate::request::{self, Answer, Outcome, Request};
 use crate::space::Space;
 use crate::wiring::{self, Live};
 use closer_contracts::briefcase::PacketStatus;
 use closer_contracts::id::{DecisionId, ObligationId};
 use closer_contracts::item::{Item, ItemKind};
 use closer_protocol::View;
+use closer_store::Standing;
 use serde_json::{Value, json};
 use std::collections::BTreeSet;
 use std::path::Path;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::{Duration, Instant};
+use tokio::signal::unix::{Signal, SignalKind, signal};
 
 /// How far ahead a deadline may lie for a run to wait for it before it calls itself at rest, in milliseconds.
 const HORIZON_MS: u64 = 5_000;
@@ -38,22 +42,82 @@ pub(super) async fn run(arguments: &Run, directory: &Path, talk: Talk) -> Result
         (_, true) => Until::Stopped,
         (false, false) => deployment.until,
     };
+    let mut stop = Stop::listen().map_err(Error::io("waiting for a signal"))?;
+    ATTENDING.store(true, Ordering::Release);
     let ended = tokio::select! {
         ended = attend(&live, arguments, until, talk) => ended,
-        stopped = stopped() => stopped.map_err(Error::io("waiting for a signal")),
+        () = stop.asked() => Ok(()),
+        () = without_room(&live, until, talk) => Ok(()),
     };
     let view = live.space().view();
-    let told = ended.map(|()| tell(&view, arguments, directory, talk));
+    let told = ended.map(|()| tell(&view, arguments, talk));
+    let standing = live.space().log().standing();
     live.stop().await?;
-    told
+    match standing {
+        Standing::Writing => told,
+        Standing::Full => {
+            told?;
+            Ok(talk.tell(&Answer::full()))
+        }
+        Standing::Stopped(error) => Err(error.into()),
+    }
 }
 
-/// Resolves when the process is asked to end.
-async fn stopped() -> std::io::Result<()> {
-    let mut terminated = tokio::signal::unix::signal(tokio::signal::unix::SignalKind::terminate())?;
-    tokio::select! {
-        interrupted = tokio::signal::ctrl_c() => interrupted,
-        _ = terminated.recv() => Ok(()),
+/// Whether a run attends to requests to end itself.
+static ATTENDING: AtomicBool = AtomicBool::new(false);
+
+/// What asks the process to end.
+pub(super) struct Stop {
+    interrupted: Signal,
+    terminated: Signal,
+}
+
+impl Stop {
+    /// Listens from now on.
+    pub(super) fn listen() -> std::io::Result<Self> {
+        Ok(Self { interrupted: signal(SignalKind::interrupt())?, terminated: signal(SignalKind::terminate())? })
+    }
+
+    /// Resolves when the process is asked to end.
+    async fn asked(&mut self) {
+        tokio::select! {
+            _ = self.interrupted.recv() => {}
+            _ = self.terminated.recv() => {}
+        }
+    }
+}
+
+/// Ends the process with an answer where it is asked to end before a run attends to that.
+pub(super) async fn end_early(mut stop: Stop, talk: Talk) {
+    stop.asked().await;
+    if !ATTENDING.load(Ordering::Acquire) {
+        closer_adapters::end_all_beside();
+        std::process::exit(talk.interrupted() as i32);
+    }
+}
+
+/// How long a run to rest goes on on a full disk, and how often that is looked at.
+const FULL_FOR: Duration = Duration::from_secs(5);
+const FULL_EVERY: Duration = Duration::from_millis(250);
+
+/// Says once that the store has no room, or that it stopped; resolves where a run to rest would wait for it in vain.
+async fn without_room(live: &Live, until: Until, talk: Talk) {
+    let mut since: Option<Instant> = None;
+    loop {
+        tokio::time::sleep(FULL_EVERY).await;
+        match (live.space().log().standing(), since) {
+            (Standing::Writing, _) => since = None,
+            (Standing::Stopped(error), _) => {
+                talk.say(&format!("nothing more is recorded: {error}"));
+                return;
+            }
+            (Standing::Full, None) => {
+                talk.say("the disk is full: nothing but restrictions and outcomes is recorded until there is room");
+                since = Some(Instant::now());
+            }
+            (Standing::Full, Some(full)) if full.elapsed() > FULL_FOR && until == Until::Idle => return,
+            (Standing::Full, Some(_)) => {}
+        }
     }
 }
 
@@ -108,7 +172,8 @@ async fn answer(live: &Live, view: &View, decision_id: DecisionId, option: &str,
 }
 
 /// Tells how it stands at the end: the traces as data, what is asked as talk.
-fn tell(view: &View, arguments: &Run, directory: &Path, talk: Talk) -> Exit {
+fn tell(view: &View, arguments: &Run, talk: Talk) -> Exit {
+    let of = |verb: &str, rest: &[&str]| talk.command(&[&[verb], rest].concat());
     let obligations = view
         .state
         .items(ItemKind::Obligation)
@@ -125,10 +190,10 @@ fn tell(view: &View, arguments: &Run, directory: &Path, talk: Talk) -> Exit {
     for decision_id in &asked {
         let question = view.packets.get(decision_id).map(|packet| packet.packet.body.question.clone());
         talk.say(&format!("The Bench: {}", question.as_ref().map_or("", |question| question.as_str())));
-        let place = directory.display();
-        talk.say(&format!("  look:   closer -C {place} bench show {decision_id}"));
-        talk.say(&format!("  answer: closer -C {place} bench decide {decision_id} allow    (or: refuse, investigate)"));
-        talk.say(&format!("  then:   closer run {place}"));
+        let id = decision_id.as_str();
+        talk.say(&format!("  look:   {}", of("bench", &["show", id])));
+        talk.say(&format!("  answer: {}    (or: refuse, investigate)", of("bench", &["decide", id, "allow"])));
+        talk.say(&format!("  then:   {}", talk.command(&["run", &talk.directory.to_string_lossy()])));
     }
     match (asked.is_empty(), open) {
         (true, 0) => Exit::Ok,

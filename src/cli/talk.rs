@@ -1,16 +1,19 @@
 //! What is said, where, and how a request finds its space.
 
 use super::exit::Exit;
+use super::output;
 use super::progress;
 use crate::deployment::{Deployment, Misfit};
 use crate::error::Error;
-use crate::request::{self, Answer, Asked, Request};
+use crate::request::{self, Answer, Asked, Outcome, Request};
 use crate::socket;
 use crate::space::{Resting, Space};
 use crate::wiring::{is_founded, lost_log};
+use closer_contracts::canonical;
 use closer_contracts::id::ActorId;
 use closer_store::{Log, StoreError};
 use serde_json::{Map, Value, json};
+use std::borrow::Cow;
 use std::io::Write;
 use std::path::Path;
 use std::time::{Duration, Instant};
@@ -23,20 +26,35 @@ const PAUSE: Duration = Duration::from_millis(50);
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Talk {
     pub(super) json: bool,
+    /// The deployment's folder as it was given, for what is told to be typed next.
+    pub(super) directory: &'static Path,
 }
 
 impl Talk {
     /// One line of talk.
     pub(super) fn say(self, line: &str) {
-        write_line(std::io::stderr(), &shown(line, false));
+        write_line(std::io::stderr(), &shown(&shortened(line), false));
     }
 
     /// One line of data.
     pub(super) fn put(self, line: &str) {
         match self.json {
-            true => write_line(std::io::stdout(), line),
-            false => write_line(std::io::stdout(), &shown(line, false)),
+            true => output::line(line),
+            false => output::line(&shown(line, false)),
         }
+    }
+
+    /// A verb as it is typed for this deployment.
+    pub(super) fn command(self, arguments: &[&str]) -> String {
+        let mut line = "closer".to_owned();
+        let names_folder = matches!(arguments.first(), Some(&("init" | "run")));
+        if self.directory != Path::new(".") && !names_folder {
+            line.push_str(&format!(" -C {}", quoted(&self.directory.to_string_lossy())));
+        }
+        for argument in arguments {
+            line.push_str(&format!(" {}", quoted(argument)));
+        }
+        line
     }
 
     /// Tells an answer: data to stdout, what went wrong to stderr too.
@@ -46,6 +64,16 @@ impl Talk {
             (true, _) => self.put(&answer.data.to_string()),
             (false, Exit::Ok) => answer.text.iter().for_each(|line| self.put(line)),
             (false, _) => answer.text.iter().for_each(|line| self.say(line)),
+        }
+        if !self.json {
+            for hint in &answer.hints {
+                let arguments: Vec<&str> = hint.arguments.iter().map(String::as_str).collect();
+                let line = format!("{}: {}", hint.what, self.command(&arguments));
+                match exit == Exit::Ok {
+                    true => self.put(&line),
+                    false => self.say(&line),
+                }
+            }
         }
         exit
     }
@@ -63,14 +91,27 @@ impl Talk {
         if self.json {
             self.put(&data.to_string());
         }
-        let mut line = format!("error: {error}");
-        let mut cause = std::error::Error::source(error);
-        while let Some(inner) = cause {
-            line.push_str(&format!(": {inner}"));
-            cause = inner.source();
-        }
-        write_line(std::io::stderr(), &shown(&line, true));
+        write_line(std::io::stderr(), &shown(&shortened(&format!("error: {}", error.told())), true));
         exit
+    }
+
+    /// A call that was wrong: said for people, and as a value where one was asked for.
+    pub(super) fn misused(self, reason: &str) -> Exit {
+        if self.json {
+            self.put(&json!({ "error": reason }).to_string());
+        }
+        self.say(reason);
+        Exit::Usage
+    }
+
+    /// The process was asked to end before it had an answer.
+    pub(super) fn interrupted(self) -> Exit {
+        let reason = "interrupted before there was an answer; what is on record stays";
+        if self.json {
+            self.put(&json!({ "error": reason }).to_string());
+        }
+        self.say(reason);
+        Exit::Error
     }
 }
 
@@ -98,6 +139,33 @@ fn shown(line: &str, keeps_lines: bool) -> String {
     shown
 }
 
+/// The longest stretch without a space that a line shows whole, in characters: no id, stream or key is as long.
+const WORD_CHARACTERS_MAX: usize = 300;
+
+/// A line without its overlong words: their beginning and how long they are.
+pub(super) fn shortened(line: &str) -> Cow<'_, str> {
+    if line.len() <= WORD_CHARACTERS_MAX {
+        return Cow::Borrowed(line);
+    }
+    let word = |word: &str| match word.chars().count() {
+        count if count > WORD_CHARACTERS_MAX => {
+            let beginning: String = word.chars().take(60).collect();
+            format!("{beginning}... ({count} characters)")
+        }
+        _ => word.to_owned(),
+    };
+    Cow::Owned(line.split(' ').map(word).collect::<Vec<_>>().join(" "))
+}
+
+/// An argument as a shell takes it.
+fn quoted(argument: &str) -> Cow<'_, str> {
+    let plain = |character: char| character.is_ascii_alphanumeric() || "-_./:=@%+,".contains(character);
+    match !argument.is_empty() && argument.chars().all(plain) {
+        true => Cow::Borrowed(argument),
+        false => Cow::Owned(format!("'{}'", argument.replace('\'', r"'\''"))),
+    }
+}
+
 /// A reader that went away is no error of ours.
 fn write_line(mut to: impl Write, line: &str) {
     if writeln!(to, "{line}").is_err() {
@@ -113,31 +181,66 @@ pub(super) async fn ask(
     talk: Talk,
 ) -> Result<Exit, Error> {
     let store = Deployment::store_of(directory)?;
-    if let Some(lost) = lost_log(&store) {
+    let answer = match unfounded(&store, directory)? {
+        Some(answer) => answer,
+        None => answered(&store, identity, request).await?,
+    };
+    Ok(talk.tell(&answer))
+}
+
+/// As [`ask`], for bytes that are to be used as they stand: without `--json` they alone are data, in canonical JSON.
+pub(super) async fn fetch(
+    directory: &Path,
+    identity: Option<ActorId>,
+    request: Request,
+    member: &str,
+    talk: Talk,
+) -> Result<Exit, Error> {
+    let store = Deployment::store_of(directory)?;
+    let answer = match unfounded(&store, directory)? {
+        Some(answer) => answer,
+        None => answered(&store, identity, request).await?,
+    };
+    match answer.data.get(member).filter(|_| answer.outcome == Outcome::Done && !talk.json) {
+        Some(value) => {
+            output::line(&String::from_utf8_lossy(&canonical::to_bytes(value)?));
+            answer.text.iter().for_each(|line| talk.say(line));
+            Ok(Exit::Ok)
+        }
+        None => Ok(talk.tell(&answer)),
+    }
+}
+
+/// What is said of a deployment whose space was never founded.
+///
+/// # Errors
+/// A log that is gone while what was derived from it is still there.
+pub(super) fn unfounded(store: &Path, directory: &Path) -> Result<Option<Answer>, Error> {
+    if let Some(lost) = lost_log(store) {
         return Err(Error::Store(lost.into()));
     }
-    if !is_founded(&store) {
-        let text =
-            format!("there is no space in {} yet; begin with: closer init {}", store.display(), directory.display());
-        return Ok(talk.tell(&Answer::absent(text)));
-    }
+    let absent = || Answer::absent(format!("there is no space in {} yet", store.display()));
+    let answer = || absent().hint("begin with", ["init", &directory.to_string_lossy()]);
+    Ok((!is_founded(store)).then(answer))
+}
+
+/// The answer of whoever holds the store, or of the store itself.
+pub(super) async fn answered(store: &Path, identity: Option<ActorId>, request: Request) -> Result<Answer, Error> {
     let patience = Instant::now() + PATIENCE;
     loop {
-        let answer = match at_rest(&store, identity.clone(), request.clone()).await {
+        match at_rest(store, identity.clone(), request.clone()).await {
             // Whoever holds the store and does not listen is another verb, and soon done.
-            Err(Error::Store(StoreError::Locked)) if !socket::listens(&store) && Instant::now() < patience => {
+            Err(Error::Store(StoreError::Locked)) if !socket::listens(store) && Instant::now() < patience => {
                 tokio::time::sleep(PAUSE).await;
-                continue;
             }
             Err(Error::Store(StoreError::Locked)) => {
                 let waiting = progress::spinner("waiting for the running process");
-                let answer = socket::ask(&store, &Asked { identity, request });
+                let answer = socket::ask(store, &Asked { identity, request }).await;
                 waiting.finish_and_clear();
-                answer?
+                return answer;
             }
-            answer => answer?,
-        };
-        return Ok(talk.tell(&answer));
+            answer => return answer,
+        }
     }
 }
 

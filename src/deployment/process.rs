@@ -1,11 +1,13 @@
 //! Declared commands: what `init` runs once and what `run` keeps beside itself. Argument lists, never a shell.
 
+use closer_adapters::{Beside, ProcessLedger};
 use serde::Deserialize;
 use std::io;
 use std::net::{SocketAddr, TcpStream};
 use std::os::unix::process::CommandExt;
 use std::path::Path;
 use std::process::{Child, Stdio};
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 /// A command that runs once.
@@ -101,10 +103,11 @@ impl Command {
     }
 }
 
-/// A companion that runs; it is ended with its process group when this is dropped.
+/// A companion that runs; it is ended with its descendants when this is dropped, and by the next run where this one is killed.
 #[derive(Debug)]
 pub struct Running {
     child: Child,
+    _on_record: Beside,
 }
 
 impl Companion {
@@ -112,7 +115,7 @@ impl Companion {
     ///
     /// # Errors
     /// What could not be started, or that it did not become ready in time.
-    pub fn start(&self, directory: &Path) -> Result<Running, String> {
+    pub fn start(&self, directory: &Path, ledger: &Arc<dyn ProcessLedger>) -> Result<Running, String> {
         let is_taken = |address: &SocketAddr| TcpStream::connect_timeout(address, Duration::from_millis(200)).is_ok();
         if let Some(address) = self.ready.filter(is_taken) {
             return Err(format!(
@@ -122,8 +125,10 @@ impl Companion {
         }
         let mut command = command(&self.program, &self.arguments, directory)?;
         command.stdout(Stdio::null()).stderr(Stdio::null()).process_group(0);
-        let child = command.spawn().map_err(|error| format!("`{}` could not be started: {error}", self.program))?;
-        let mut running = Running { child };
+        let unstarted = |error: io::Error| format!("`{}` could not be started: {error}", self.program);
+        let on_record = Beside::announce(Arc::clone(ledger), &mut command).map_err(unstarted)?;
+        let child = command.spawn().map_err(unstarted)?;
+        let mut running = Running { child, _on_record: on_record };
         let Some(address) = self.ready else { return Ok(running) };
         let deadline = Instant::now() + Duration::from_millis(self.ready_ms);
         while TcpStream::connect_timeout(&address, Duration::from_millis(200)).is_err() {

@@ -1,37 +1,54 @@
-//! What comes from outside: events, payloads written elsewhere, restrictions.
+//! What comes from outside: events, and payloads written elsewhere.
 
-use super::{Answer, EventDraft, RestrictDraft, bench, change};
+use super::{Answer, EventDraft, change};
 use crate::error::Error;
 use crate::space::Space;
-use closer_contracts::audit::{RestrictionStatement, RestrictiveAction};
 use closer_contracts::envelope::{Body, Payload};
 use closer_contracts::event::{Certainty, Event};
 use closer_contracts::fault::Fault;
-use closer_contracts::id::{ActorId, ArtifactId, EventId, Key, KeyId, PayloadId, Text};
-use closer_contracts::item::AffectedScope;
+use closer_contracts::id::{ActorId, EventId, Key, KeyId, PayloadId, Text};
 use closer_contracts::refs::{ActorRef, ArtifactRef, ProducerRole, SourceRef};
 use closer_contracts::refusal::Denial;
 use closer_protocol::services::{self, Lineage};
 use closer_protocol::{Input, Reply};
-
-/// How long a restriction may wait for its review unless an appointment or the caller says less: a day.
-const RECONCILE_MS: u64 = 24 * 3_600_000;
+use serde_json::json;
 
 /// Announces a change as one of the source's emitters.
 pub(super) async fn send(space: &dyn Space, identity: &ActorId, draft: EventDraft) -> Result<Answer, Error> {
+    let payload = match written(space, identity, draft) {
+        Ok(payload) => payload,
+        Err(answer) => return Ok(answer),
+    };
+    let reply = change::submit(space, payload).await?;
+    Ok(Answer::replied(&reply, "recorded"))
+}
+
+/// The payload that would announce a change, disclosure receipt and digest filled in, for a producer who signs elsewhere.
+pub(super) fn draft(space: &dyn Space, identity: &ActorId, draft: EventDraft) -> Result<Answer, Error> {
+    let payload = match written(space, identity, draft) {
+        Ok(payload) => payload,
+        Err(answer) => return Ok(answer),
+    };
+    let told: serde_json::Value = serde_json::from_slice(payload.bytes())
+        .map_err(|error| Error::Runtime(format!("the payload cannot be read again: {error}")))?;
+    let text = "nothing is recorded; sign it with `keys sign` and hand it in with `event send --file`".to_owned();
+    Ok(Answer::done(json!({ "payload": told }), vec![text]))
+}
+
+fn written(space: &dyn Space, identity: &ActorId, draft: EventDraft) -> Result<Payload, Answer> {
     let view = space.view();
     let now = space.moment().now;
     let event_id = EventId::new(space.fresh("event"));
     let mut cited = Vec::new();
     for id in &draft.evidence {
         let Some(evidence) = view.evidence.get(id) else {
-            return Ok(Answer::not_found("evidence", id.as_str()));
+            return Err(Answer::not_found("evidence", id.as_str()));
         };
         cited.push(ArtifactRef { id: id.as_str().into(), digest: evidence.payload.content_digest() });
     }
     let intake = services::intake_disclosure(draft.source_id.as_str());
     let Some(disclosure) = view.disclosure(&intake).cloned() else {
-        return Ok(Answer::not_found("source", draft.source_id.as_str()));
+        return Err(Answer::not_found("source", draft.source_id.as_str()));
     };
     let event = Event {
         deduplication_key: draft.deduplication_key.unwrap_or_else(|| Key::from(event_id.as_str())),
@@ -54,12 +71,8 @@ pub(super) async fn send(space: &dyn Space, identity: &ActorId, draft: EventDraf
     };
     let producer = ActorRef { actor_id: identity.clone(), role: ProducerRole::Observer };
     let id = PayloadId::new(space.fresh("pl"));
-    let payload = match services::write(&view, id, producer, lineage, disclosure, event, &now) {
-        Ok(payload) => payload,
-        Err(fault) => return Ok(Answer::refused(&[fault.into()])),
-    };
-    let reply = change::submit(space, payload).await?;
-    Ok(Answer::replied(&reply, "recorded"))
+    services::write(&view, id, producer, lineage, disclosure, event, &now)
+        .map_err(|fault| Answer::refused(&[fault.into()]))
 }
 
 /// Hands in a payload as it came. What cannot be read or authenticated is recorded as such, or counted.
@@ -91,41 +104,4 @@ async fn unreadable(space: &dyn Space, subject: &str, fault: Fault) -> Result<An
     let denial = Denial::from(fault);
     let reply: Reply = space.submit(Input::Unreadable { subject: Text::from(subject), denial }).await?;
     Ok(Answer::replied(&reply, "recorded"))
-}
-
-/// Makes an issuer's restriction and has it committed at once.
-pub(super) async fn restrict(space: &dyn Space, draft: RestrictDraft) -> Result<Answer, Error> {
-    let view = space.view();
-    if let Some(answer) = super::not_to_be_spoken_for(&view, &draft.issuer) {
-        return Ok(answer);
-    }
-    let action = match (draft.grant_id, draft.targets, draft.operation, draft.obligation_id) {
-        (Some(grant_id), ..) => RestrictiveAction::RevokeGrant(grant_id),
-        (None, Some(targets), operation, _) => {
-            RestrictiveAction::SuspendEligibility(AffectedScope::Target { operation, targets })
-        }
-        (None, None, Some(operation), _) => {
-            RestrictiveAction::SuspendEligibility(AffectedScope::Operation { operation })
-        }
-        (None, None, None, Some(obligation_id)) => {
-            RestrictiveAction::SuspendEligibility(AffectedScope::Obligation { obligation_id })
-        }
-        (None, None, None, None) => RestrictiveAction::SuspendEligibility(AffectedScope::Space {}),
-    };
-    let allowed =
-        view.state.appointment(&draft.issuer).map_or(RECONCILE_MS, |appointment| appointment.reconcile_within_ms);
-    let statement = RestrictionStatement {
-        statement_id: ArtifactId::new(space.fresh("restriction")),
-        issuer: draft.issuer.clone(),
-        action,
-        reason: draft.reason,
-        evidence_refs: Vec::new(),
-        reconciliation_due_at: Some(space.moment().now.plus_ms(draft.reconcile_within_ms.unwrap_or(allowed))),
-    };
-    let reply = bench::submit(space, statement, &draft.issuer, ProducerRole::Issuer).await?;
-    let what = match &reply {
-        Reply::Recorded(references) if references.is_empty() => "already in force; the repeat is on record",
-        Reply::Recorded(_) | Reply::Refused(_) => "restricted",
-    };
-    Ok(Answer::replied(&reply, what))
 }

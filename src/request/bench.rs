@@ -1,13 +1,13 @@
 //! The Bench: the packets that wait for the user, and the user's answers.
 
-use super::Answer;
+use super::{Answer, words};
 use crate::error::Error;
 use crate::space::Space;
 use closer_contracts::audit::{DecisionType, UserDecision};
 use closer_contracts::briefcase::{GrantProposal, PacketStatus};
 use closer_contracts::id::{ActorId, DecisionId, Text};
 use closer_contracts::item::ItemKind;
-use closer_contracts::refs::{ActorRef, ArtifactRef, AuthenticatedIssuer, ProducerRole, TargetPattern};
+use closer_contracts::refs::{ActorRef, ArtifactRef, AuthenticatedIssuer, ProducerRole};
 use closer_protocol::entry::ArtifactBody;
 use closer_protocol::view::{Packet, View};
 use closer_protocol::{Input, Reply};
@@ -41,12 +41,8 @@ pub(super) fn list(view: &View, all: bool) -> Answer {
 fn would_allow(grant: &GrantProposal) -> Vec<String> {
     let operations: Vec<&str> = grant.allowed_operations.iter().map(|operation| operation.as_str()).collect();
     let mut text = vec![format!("  would allow  {} until {}", operations.join(", "), grant.expiry.as_str())];
-    let on = |target: &TargetPattern| format!("  on           `{}` of `{}`", target.address, target.account);
-    text.extend(grant.targets.iter().map(on));
-    text.extend(grant.parameter_bounds.iter().map(|bound| {
-        let values: Vec<String> = bound.one_of.iter().flatten().map(|value| value.0.to_string()).collect();
-        format!("  with         {} = {}", bound.parameter, values.join(" or "))
-    }));
+    text.extend(grant.targets.iter().map(|target| format!("  on           {}", words::targets(target))));
+    text.extend(grant.parameter_bounds.iter().map(|bound| format!("  with         {}", words::bound(bound))));
     text
 }
 
@@ -70,10 +66,11 @@ pub(super) fn show(view: &View, id: &DecisionId) -> Answer {
             .iter()
             .map(|option| format!("  {:<12} {} - {}", option.option_id.as_str(), option.text, option.consequence)),
     );
-    if is_waiting(packet) {
-        text.push(format!("answer with: closer bench decide {id} OPTION"));
+    let answer = Answer::done(json!({ "packet": &**body, "status": packet.status, "decision": packet.decision }), text);
+    match is_waiting(packet) {
+        true => answer.hint("answer with", ["bench", "decide", id.as_str(), "OPTION"]),
+        false => answer,
     }
-    Answer::done(json!({ "packet": &**body, "status": packet.status, "decision": packet.decision }), text)
 }
 
 /// What kind of answer an option is. Only one that was offered can be chosen.
@@ -155,7 +152,7 @@ pub(super) async fn submit(
     role: ProducerRole,
 ) -> Result<Reply, Error> {
     let producer = ActorRef { actor_id: identity.clone(), role };
-    match space.artifact(artifact.into(), producer) {
+    match space.artifact(artifact.into(), producer, None) {
         Ok(submission) => space.submit(Input::Artifact(submission)).await,
         Err(fault) => Ok(Reply::Refused(vec![fault.into()])),
     }

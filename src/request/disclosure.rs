@@ -117,6 +117,9 @@ pub(super) async fn report(
 
 /// Reads an incident, for whoever answers for it.
 pub(super) async fn show(space: &dyn Space, identity: &ActorId, id: &IncidentId) -> Result<Answer, Error> {
+    if !space.view().incidents.contains_key(id) {
+        return Ok(Answer::not_found("incident", id.as_str()));
+    }
     let item = ArtifactId::new(id.as_str());
     if let Err(answer) =
         released(space, identity, identity.clone(), Some(PurposeId::from(INCIDENT)), vec![item]).await?

@@ -1,12 +1,14 @@
 //! Obligations: which there are, how one stands, and the trace that led there.
 
-use super::{Answer, words};
+use super::{Answer, why, words};
 use closer_contracts::delta::AdmissionPath;
-use closer_contracts::id::{Id, ObligationId};
+use closer_contracts::id::{AttemptId, Id, ObligationId};
 use closer_contracts::item::{Item, ItemKind};
 use closer_contracts::obligation::Obligation;
+use closer_contracts::time::Timestamp;
+use closer_protocol::entry::EpisodeEnd;
 use closer_protocol::trace::{self, Gap, Step, Trace};
-use closer_protocol::view::View;
+use closer_protocol::view::{Episode, View};
 use serde_json::{Value, json};
 
 fn obligations(view: &View) -> impl Iterator<Item = &Obligation> {
@@ -43,7 +45,10 @@ pub(super) fn show(view: &View, id: &ObligationId) -> Answer {
         .filter(|episode| episode.obligation_id == *id)
         .map(|episode| {
             let causes: Vec<_> = episode.causes.iter().map(|cause| &cause.reason).collect();
-            json!({ "episode_id": episode.episode_id, "began_at": episode.began_at, "causes": causes, "end": episode.end })
+            json!({
+                "episode_id": episode.episode_id, "began_at": episode.began_at, "causes": causes, "end": episode.end,
+                "reason": episode.end_reason,
+            })
         })
         .collect();
     let mut text = vec![
@@ -56,9 +61,9 @@ pub(super) fn show(view: &View, id: &ObligationId) -> Answer {
     }));
     text.extend(obligation.authority_boundary.iter().map(|boundary| format!("  boundary   {boundary}")));
     for episode in view.episodes.values().filter(|episode| episode.obligation_id == *id) {
-        let end = episode.end.map_or("under way", |end| end.as_str());
         let cause = episode.causes.first().map_or("", |cause| cause.reason.as_str());
-        text.push(format!("  episode    {} {end}: {cause}", episode.began_at.as_str()));
+        text.push(format!("  episode    {} because {cause}", episode.began_at.as_str()));
+        text.push(format!("             {}", why::ended_in_words(episode)));
     }
     Answer::done(json!({ "obligation": obligation, "episodes": episodes }), text)
 }
@@ -127,37 +132,78 @@ fn told_id(id: &str) -> String {
     }
 }
 
+/// The episodes that ended without a commit, in the order in which they began: no receipt tells of them.
+fn led_nowhere<'a>(view: &'a View, id: &'a ObligationId) -> impl Iterator<Item = &'a Episode> {
+    let without = |end: EpisodeEnd| end != EpisodeEnd::Committed;
+    let mut ended: Vec<&Episode> = view.episodes.values().map(|episode| &**episode).collect();
+    ended.retain(|episode| episode.obligation_id == *id && episode.end.is_some_and(without));
+    ended.sort_by_key(|episode| &episode.began_at);
+    ended.into_iter()
+}
+
+/// The attempts that no commit about the obligation rests on, by when they were authorized: what they showed may be what a
+/// later commit rests on.
+fn attempted(
+    view: &View,
+    id: &ObligationId,
+    walked: &[(u64, Result<Trace, Gap>)],
+) -> Vec<(Timestamp, Result<Trace, Gap>)> {
+    let known = |attempt_id: &AttemptId| {
+        let steps = walked.iter().filter_map(|(_, walked)| walked.as_ref().ok()).flat_map(|walked| &walked.steps);
+        steps.into_iter().any(|step| step.stage == trace::Stage::Dispatch && step.id == attempt_id.as_str())
+    };
+    let own = view.attempts.values().filter(|attempt| attempt.intent.obligation_id == *id);
+    let others = own.filter(|attempt| !known(&attempt.intent.attempt_id));
+    let mut attempted: Vec<_> = others
+        .map(|attempt| (attempt.intent.authorized_at.clone(), trace::check_attempt(view, &attempt.intent.attempt_id)))
+        .collect();
+    attempted.sort_by(|one, other| one.0.cmp(&other.0));
+    attempted
+}
+
+/// The steps of every commit and attempt about the obligation, in the order of the record, and what is missing of them.
+fn steps(view: &View, id: &ObligationId) -> (Vec<Step>, Vec<String>) {
+    let (mut steps, mut gaps) = (Vec::new(), Vec::new());
+    let judged = judgments(view, id);
+    gaps.extend(judged.iter().filter_map(|judged| judged.as_ref().err()).map(ToString::to_string));
+    let judged: Vec<Trace> = judged.into_iter().filter_map(Result::ok).collect();
+    let walked: Vec<_> = versions(view, id).into_iter().map(|version| (version, walk(view, version))).collect();
+    let mut attempted = attempted(view, id, &walked).into_iter().peekable();
+    for (version, walked) in walked {
+        let receipt = view.commits.get(&version).and_then(|committed| committed.receipt.as_ref());
+        let before = |attempt: &(Timestamp, _)| receipt.is_some_and(|receipt| attempt.0 <= receipt.committed_at);
+        while let Some((_, attempt)) = attempted.next_if(before) {
+            add_all(&mut steps, &mut gaps, attempt);
+        }
+        let Ok(walked) = walked.map_err(|gap| gaps.push(gap.to_string())) else { continue };
+        // The user's judgment stands before the action that was taken under it.
+        for judgment in judged.iter().filter(|judgment| shares_dispatch(judgment, &walked)) {
+            let until = judgment.steps.iter().position(|step| step.stage == trace::Stage::Grant);
+            judgment.steps.iter().take(until.map_or(0, |grant| grant + 1)).for_each(|step| add(&mut steps, step));
+        }
+        // A routine commit of the service is told by its receipt alone.
+        let by_work = walked.steps.iter().any(|step| !is_routine(step.stage));
+        let told = walked.steps.iter().filter(|step| by_work || step.stage == trace::Stage::Receipt);
+        told.for_each(|step| add(&mut steps, step));
+    }
+    attempted.for_each(|(_, attempt)| add_all(&mut steps, &mut gaps, attempt));
+    (steps, gaps)
+}
+
+fn add_all(steps: &mut Vec<Step>, gaps: &mut Vec<String>, walked: Result<Trace, Gap>) {
+    match walked {
+        Ok(walked) => walked.steps.iter().for_each(|step| add(steps, step)),
+        Err(gap) => gaps.push(gap.to_string()),
+    }
+}
+
 /// The trace that led to where an obligation stands, every citation followed.
 #[must_use]
 pub fn trace(view: &View, id: &ObligationId) -> Answer {
     if view.state.obligation(id).is_none() {
         return Answer::not_found("obligation", id.as_str());
     }
-    let mut steps: Vec<Step> = Vec::new();
-    let mut gaps: Vec<String> = Vec::new();
-    let judged = judgments(view, id);
-    gaps.extend(judged.iter().filter_map(|judged| judged.as_ref().err()).map(ToString::to_string));
-    let judged: Vec<Trace> = judged.into_iter().filter_map(Result::ok).collect();
-    for version in versions(view, id) {
-        match walk(view, version) {
-            Ok(walked) => {
-                // The user's judgment stands before the action that was taken under it.
-                for judgment in judged.iter().filter(|judgment| shares_dispatch(judgment, &walked)) {
-                    let until = judgment.steps.iter().position(|step| step.stage == trace::Stage::Grant);
-                    judgment
-                        .steps
-                        .iter()
-                        .take(until.map_or(0, |grant| grant + 1))
-                        .for_each(|step| add(&mut steps, step));
-                }
-                // A routine commit of the service is told by its receipt alone.
-                let by_work = walked.steps.iter().any(|step| !is_routine(step.stage));
-                let told = walked.steps.iter().filter(|step| by_work || step.stage == trace::Stage::Receipt);
-                told.for_each(|step| add(&mut steps, step));
-            }
-            Err(gap) => gaps.push(gap.to_string()),
-        }
-    }
+    let (steps, gaps) = steps(view, id);
     let code = |step: &Step| match step.stage == trace::Stage::Refusal {
         true => step.text.split(':').next().unwrap_or("-").to_owned(),
         false => "-".to_owned(),
@@ -174,6 +220,13 @@ pub fn trace(view: &View, id: &ObligationId) -> Answer {
     };
     let mut text: Vec<String> = steps.iter().enumerate().map(line).collect();
     text.extend(gaps.iter().map(|gap| format!("gap: {gap}")));
+    let led_nowhere: Vec<&Episode> = led_nowhere(view, id).collect();
+    text.extend(
+        led_nowhere
+            .iter()
+            .map(|episode| format!("end: {} {}", told_id(episode.episode_id.as_str()), why::ended_in_words(episode))),
+    );
     let told: Vec<Value> = steps.iter().enumerate().map(told).collect();
-    Answer::done(json!({ "obligation_id": id, "steps": told, "gaps": gaps }), text)
+    let ends: Vec<Value> = led_nowhere.into_iter().map(why::ended).collect();
+    Answer::done(json!({ "obligation_id": id, "steps": told, "gaps": gaps, "ends": ends }), text)
 }

@@ -17,6 +17,9 @@ use serde_json::{Value, json};
 
 pub(super) fn list(space: &dyn Space, obligation_id: Option<&ObligationId>) -> Answer {
     let (view, at) = (space.view(), space.moment());
+    if let Some(id) = obligation_id.filter(|id| view.state.obligation(id).is_none()) {
+        return Answer::not_found("obligation", id.as_str());
+    }
     let mut text = Vec::new();
     let mut told = Vec::new();
     let installed = view

@@ -3,13 +3,15 @@
 use super::{Answer, bench, words};
 use crate::error::Error;
 use crate::space::Space;
-use closer_contracts::id::ObligationId;
+use closer_contracts::evidence::Evidence;
+use closer_contracts::id::{DecisionId, ObligationId};
 use closer_contracts::item::{AffectedScope, Restriction};
 use closer_contracts::obligation::Obligation;
 use closer_contracts::record::Position;
 use closer_contracts::refusal::Refusal;
+use closer_protocol::entry::AttemptStatus;
 use closer_protocol::episode::{self, Next};
-use closer_protocol::view::View;
+use closer_protocol::view::{Attempt, Episode, OnRecord, Packet, View};
 use closer_protocol::{Entry, Moment, readback, streams};
 use closer_store::{Reader, RecordLog};
 use serde_json::{Value, json};
@@ -34,11 +36,82 @@ pub(super) fn why(space: &dyn Space, id: &ObligationId) -> Result<Answer, Error>
         let at = refusal.refused_at.as_str();
         format!("  {at} {} {}: {}{offending}", refusal.subject, refusal.code.as_str(), refusal.reason)
     }));
+    let not_sent = not_sent(&view, id, &mut text);
+    let answered = answered(&view, id, &mut text);
     let wakes = wakes(&view, obligation, &at, &mut text);
     let data = json!({
-        "obligation_id": id, "status": obligation.status, "waiting": waiting, "refused": refused, "would_wake": wakes,
+        "obligation_id": id, "status": obligation.status, "waiting": waiting, "refused": refused, "not_sent": not_sent,
+        "answered": answered, "last_episode": last_ended(&view, id).map(ended), "would_wake": wakes,
     });
-    Ok(Answer::done(data, text))
+    let mut answer = Answer::done(data, text);
+    for (decision_id, packet) in packets_about(&view, id) {
+        if bench::is_waiting(packet) {
+            answer = answer.hint("look", ["bench", "show", decision_id.as_str()]);
+        }
+    }
+    Ok(answer)
+}
+
+fn packets_about<'a>(view: &'a View, id: &'a ObligationId) -> impl Iterator<Item = (&'a DecisionId, &'a Packet)> {
+    view.packets.iter().filter(move |(_, packet)| packet.packet.body.obligation_ids.contains(id))
+}
+
+/// The attempts that an adapter turned down: nothing was sent, and the adapter says why.
+fn not_sent(view: &View, id: &ObligationId, text: &mut Vec<String>) -> Vec<Value> {
+    let mut told = Vec::new();
+    for attempt in view.attempts.values().filter(|attempt| attempt.intent.obligation_id == *id) {
+        let certain = attempt.status == AttemptStatus::NoEffectConfirmed;
+        let Some(outcome) = attempt.outcome.as_ref().filter(|outcome| certain && outcome.sent_at.is_none()) else {
+            continue;
+        };
+        if told.is_empty() {
+            text.push("Not sent:".to_owned());
+        }
+        let at = attempt.told_at.as_ref().map_or("", |at| at.as_str());
+        let (operation, address) = (&attempt.action.operation, &attempt.action.target.address);
+        text.push(format!("  {at} {operation} on `{address}`: {}", outcome.reason));
+        told.push(json!({
+            "attempt_id": attempt.intent.attempt_id, "operation": operation, "target": attempt.action.target,
+            "told_at": attempt.told_at, "reason": outcome.reason,
+        }));
+    }
+    told
+}
+
+/// What the user has answered about the obligation.
+fn answered(view: &View, id: &ObligationId, text: &mut Vec<String>) -> Vec<Value> {
+    let mut told = Vec::new();
+    for (packet_id, packet) in packets_about(view, id) {
+        for (_, decision) in view.decisions.get(packet_id).into_iter().flatten() {
+            if told.is_empty() {
+                text.push("Answered by the user:".to_owned());
+            }
+            let (at, option) = (decision.issued_at.as_str(), &decision.selected_option_or_instruction);
+            text.push(format!("  {at} `{option}`, a {}: {}", decision.decision_type, packet.packet.body.question));
+            told.push(json!({
+                "decision_id": packet_id, "question": packet.packet.body.question, "option": option,
+                "decision_type": decision.decision_type, "issued_at": decision.issued_at,
+            }));
+        }
+    }
+    told
+}
+
+/// An episode that has ended, for programs.
+pub(super) fn ended(episode: &Episode) -> Value {
+    json!({
+        "episode_id": episode.episode_id, "began_at": episode.began_at, "end": episode.end,
+        "reason": episode.end_reason,
+    })
+}
+
+/// How an episode ended and why, in words.
+pub(super) fn ended_in_words(episode: &Episode) -> String {
+    let end = episode.end.map_or("under way", |end| end.as_str());
+    match &episode.end_reason {
+        Some(reason) => format!("{end}: {reason}"),
+        None => end.to_owned(),
+    }
 }
 
 /// What stands between the obligation and its next step.
@@ -49,12 +122,9 @@ fn waiting(view: &View, obligation: &Obligation, at: &Moment, text: &mut Vec<Str
         text.push("It is settled; nothing is waited for.".to_owned());
         return told;
     }
-    for (decision_id, packet) in
-        view.packets.iter().filter(|(_, packet)| packet.packet.body.obligation_ids.contains(id))
-    {
+    for (decision_id, packet) in packets_about(view, id) {
         if bench::is_waiting(packet) {
             text.push(format!("It waits for the user's answer to {decision_id}: {}", packet.packet.body.question));
-            text.push(format!("  look: closer bench show {decision_id}"));
             told.push(json!({ "for": "user", "decision_id": decision_id, "question": packet.packet.body.question }));
         }
     }
@@ -72,9 +142,14 @@ fn waiting(view: &View, obligation: &Obligation, at: &Moment, text: &mut Vec<Str
             "Attempt {} ({what}) is not settled: {}. It is read back before anything else touches that target.",
             attempt.intent.attempt_id, attempt.status
         ));
-        told.push(
-            json!({ "for": "reconciliation", "attempt_id": attempt.intent.attempt_id, "status": attempt.status }),
-        );
+        let reason = attempt.outcome.as_ref().map(|outcome| &outcome.reason);
+        let limits = last_look(view, attempt).map_or(&[][..], |look| &look.limitations);
+        text.extend(reason.map(|reason| format!("  {reason}")));
+        text.extend(limits.iter().map(|limit| format!("  the last look at it: {limit}")));
+        told.push(json!({
+            "for": "reconciliation", "attempt_id": attempt.intent.attempt_id, "status": attempt.status,
+            "reason": reason, "last_look": limits,
+        }));
     }
     for notice in readback::unseen_by(view, id) {
         text.push(format!("Nobody can see what it waits for: {}", notice.text));
@@ -98,22 +173,24 @@ fn under_way(view: &View, id: &ObligationId, at: &Moment, text: &mut Vec<String>
             reasons.first().map_or("", |reason| reason.as_str())
         ));
         told.push(json!({ "for": "run", "causes": reasons }));
-    } else if let Some(last) = last_episode(view, id) {
-        text.push(format!(
-            "Its last episode began {} and ended: {}.",
-            last.began_at.as_str(),
-            last.end.map_or("under way", |end| end.as_str())
-        ));
+    } else if let Some(last) = last_ended(view, id) {
+        text.push(format!("Its last episode began {} and ended: {}.", last.began_at.as_str(), ended_in_words(last)));
     }
     told
 }
 
-fn last_episode<'a>(view: &'a View, id: &ObligationId) -> Option<&'a closer_protocol::view::Episode> {
-    view.episodes
-        .values()
-        .filter(|episode| episode.obligation_id == *id)
-        .max_by_key(|episode| &episode.began_at)
-        .map(|episode| &**episode)
+fn last_ended<'a>(view: &'a View, id: &ObligationId) -> Option<&'a Episode> {
+    let ended = view.episodes.values().filter(|episode| episode.obligation_id == *id && episode.end.is_some());
+    ended.max_by_key(|episode| &episode.began_at).map(|episode| &**episode)
+}
+
+/// The newest readback of an attempt.
+fn last_look<'a>(view: &'a View, attempt: &Attempt) -> Option<&'a Evidence> {
+    let of_it = |evidence: &&OnRecord<Evidence>| {
+        evidence.body.readback.as_ref().is_some_and(|readback| readback.attempt_id == attempt.intent.attempt_id)
+    };
+    let looks = view.evidence.values().filter(of_it);
+    looks.max_by_key(|evidence| evidence.body.target_binding.observation_version).map(|evidence| &*evidence.body)
 }
 
 /// Whether a restriction can touch what is done for the obligation: it names it, or a grant, operation or target of its.

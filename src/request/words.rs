@@ -1,8 +1,9 @@
 //! Records in words: predicates, scopes and digests as people read them.
 
 use closer_contracts::digest::Digest;
-use closer_contracts::item::AffectedScope;
+use closer_contracts::item::{AffectedScope, ParameterBound};
 use closer_contracts::reentry::{Evaluation, TypedPredicate};
+use closer_contracts::refs::TargetPattern;
 use closer_protocol::view::View;
 use closer_protocol::{Moment, predicate};
 use serde_json::{Value, json};
@@ -73,14 +74,41 @@ pub(super) fn scope(scope: &AffectedScope) -> String {
         AffectedScope::Target { operation, targets } => {
             let operation =
                 operation.as_ref().map_or_else(|| "every operation".to_owned(), |operation| format!("`{operation}`"));
-            format!("{operation} on `{}` of `{}`", targets.address, targets.account)
+            format!("{operation} on {}", self::targets(targets))
         }
         AffectedScope::Grant { grant_id } => format!("grant `{grant_id}`"),
         AffectedScope::Obligation { obligation_id } => format!("obligation `{obligation_id}`"),
     }
 }
 
+/// Targets in words.
+pub(super) fn targets(targets: &TargetPattern) -> String {
+    format!("`{}` of `{}`", targets.address, targets.account)
+}
+
+/// What a grant demands of a parameter, in words.
+pub(super) fn bound(bound: &ParameterBound) -> String {
+    let values: Vec<String> = bound.one_of.iter().flatten().map(|value| value.0.to_string()).collect();
+    let mut demands = Vec::new();
+    demands.extend((!values.is_empty()).then(|| format!("= {}", values.join(" or "))));
+    demands.extend(bound.at_least.map(|least| format!("at least {least}")));
+    demands.extend(bound.at_most.map(|most| format!("at most {most}")));
+    format!("{} {}", bound.parameter, demands.join(", "))
+}
+
 /// The beginning of a long id.
 pub(super) fn short_text(id: &str) -> String {
     id.trim_start_matches("sha256:").chars().take(12).collect()
+}
+
+/// An id as a message repeats it: whole where it could be one, else its beginning and its length.
+pub(super) fn told_id(id: &str) -> String {
+    const SHOWN_WHOLE: usize = 256;
+    match id.chars().count() {
+        count if count > SHOWN_WHOLE => {
+            let beginning: String = id.chars().take(60).collect();
+            format!("{beginning}... ({count} characters)")
+        }
+        _ => id.to_owned(),
+    }
 }

@@ -44,13 +44,21 @@ fn append(log: &Log, epoch: Epoch, append: FencedAppend) -> Result<(), Error> {
     Ok(())
 }
 
+/// Whether the store lies where nothing can be written; it can be read all the same.
+fn is_unwritable(store: &Path) -> bool {
+    use rustix::io::Errno;
+    let log = rustix::fs::access(store.join("log"), rustix::fs::Access::WRITE_OK);
+    matches!(log, Err(Errno::ROFS | Errno::ACCESS | Errno::PERM))
+}
+
 impl Resting {
     /// Opens the store and folds what it holds.
     ///
     /// # Errors
     /// `Locked` where another process holds it; what cannot be read or folded.
     pub fn open(store: &Path) -> Result<Self, Error> {
-        let log = Arc::new(Log::open(store, None)?);
+        let log = if is_unwritable(store) { Log::open_reading(store)? } else { Log::open(store, None)? };
+        let log = Arc::new(log);
         let view = closer_actors::replay(&log)?;
         Ok(Self {
             clock: SystemClock::start(ClockBounds::default(), view.latest.as_ref()),
@@ -135,8 +143,13 @@ impl Space for Resting {
         Ok(Submission { content: Arc::new(payload), producer, auth })
     }
 
-    fn artifact(&self, artifact: ArtifactBody, producer: ActorRef) -> Result<Submission<ArtifactBody>, Fault> {
-        let auth = self.authenticate(&artifact.subject(&producer)?, None)?;
+    fn artifact(
+        &self,
+        artifact: ArtifactBody,
+        producer: ActorRef,
+        signature: Option<&(KeyId, Key)>,
+    ) -> Result<Submission<ArtifactBody>, Fault> {
+        let auth = self.authenticate(&artifact.subject(&producer)?, signature)?;
         Ok(Submission { content: Arc::new(artifact), producer, auth })
     }
 

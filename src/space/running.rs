@@ -85,7 +85,15 @@ impl Space for Running {
         self.handle.authenticate_payload(payload, Credential::Session(&session))
     }
 
-    fn artifact(&self, artifact: ArtifactBody, producer: ActorRef) -> Result<Submission<ArtifactBody>, Fault> {
+    fn artifact(
+        &self,
+        artifact: ArtifactBody,
+        producer: ActorRef,
+        signature: Option<&(KeyId, Key)>,
+    ) -> Result<Submission<ArtifactBody>, Fault> {
+        if let Some((key_id, signature)) = signature {
+            return self.handle.authenticate_artifact(artifact, producer, Credential::Ed25519 { key_id, signature });
+        }
         let session = self.session(&producer.actor_id)?;
         self.handle.authenticate_artifact(artifact, producer, Credential::Session(&session))
     }

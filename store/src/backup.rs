@@ -81,11 +81,14 @@ pub fn restore(source: &Path, destination: &Path, progress: &mut dyn FnMut(u64))
     if let Some(stranger) = held.iter().find(|name| !named(name)) {
         return Err(StoreError::Manifest(format!("`{stranger}` is not in it")));
     }
+    let was_there = destination.exists();
     let root = empty(destination)?;
     let part = destination.join(PART);
     let target = RealDisk::at(&part).map_err(StoreError::io("creating the store"))?;
     if let Err(error) = restore_files(&manifest, &from, &target, progress) {
-        std::fs::remove_dir_all(&part).map_err(StoreError::io("removing an unfinished restore"))?;
+        let removed = std::fs::remove_dir_all(&part);
+        let removed = removed.and_then(|()| if was_there { Ok(()) } else { std::fs::remove_dir(destination) });
+        removed.map_err(StoreError::io("removing an unfinished restore"))?;
         return Err(error);
     }
     root.rename(PART, "log").and_then(|()| root.sync_dir()).map_err(StoreError::io("finishing the restore"))?;

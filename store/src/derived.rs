@@ -112,6 +112,8 @@ struct Follow {
     applied: Cursor,
     set_aside_count: u32,
     doubt: Option<&'static str>,
+    /// Why it cannot be built.
+    trouble: Option<Arc<str>>,
 }
 
 struct Inner {
@@ -162,6 +164,7 @@ impl Derived {
             applied: Cursor(0),
             set_aside_count: 0,
             doubt: None,
+            trouble: None,
         };
         let inner = Inner {
             folder,
@@ -171,6 +174,23 @@ impl Derived {
             closing: AtomicBool::new(false),
         };
         Self { inner: Arc::new(inner), thread: Mutex::new(None) }
+    }
+
+    /// Opens the rows and gives the last record that they hold: it was durable once. What cannot be opened or read knows
+    /// nothing, and is seen to later.
+    pub(crate) fn known(&self) -> Option<Cursor> {
+        // Absent rows are not made here, and rows that cannot be written cannot be opened.
+        rustix::fs::access(&self.inner.folder, rustix::fs::Access::WRITE_OK).ok()?;
+        let tree = Tree::open(&self.inner.folder).ok()?;
+        let mark = tree.get(rows::MARK).ok().flatten().and_then(|value| rows::Mark::decode(&value));
+        *self.inner.tree() = Some(tree);
+        mark.map(|mark| mark.applied)
+    }
+
+    /// Leaves the rows as they are; the log goes on without them.
+    pub(crate) fn stand_aside(&self) {
+        *self.inner.tree() = None;
+        self.inner.follow().phase = Phase::Aside;
     }
 
     /// Opens it on a thread of its own and follows the log from then on.
@@ -281,12 +301,16 @@ impl Derived {
     /// Throws it away and builds it from the log up to `end`, telling how far it is.
     ///
     /// # Errors
-    /// `Closed` if it cannot be built.
+    /// `Derived` if it cannot be built, with what keeps it from that; `Closed` while the log is being closed.
     pub fn rebuild(&self, end: Cursor, progress: &mut dyn FnMut(Cursor)) -> Result<(), StoreError> {
         self.inner.distrust("a rebuild was asked for");
         while !self.wait_for(end, Duration::from_millis(100)) {
             let status = self.status();
-            if status.phase == Phase::Aside || self.inner.closing.load(Ordering::Relaxed) {
+            if status.phase == Phase::Aside {
+                let trouble = self.inner.follow().trouble.clone();
+                return Err(trouble.map_or(StoreError::Closed, StoreError::Derived));
+            }
+            if self.inner.closing.load(Ordering::Relaxed) {
                 return Err(StoreError::Closed);
             }
             progress(status.applied);

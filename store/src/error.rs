@@ -19,6 +19,12 @@ pub enum StoreError {
     /// The log was closed.
     #[error("the log is closed")]
     Closed,
+    /// The log was opened for reading alone.
+    #[error("the store cannot be written to: it was opened for reading alone")]
+    ReadOnly,
+    /// The derived state could not be built.
+    #[error("the derived state could not be built: {0}")]
+    Derived(Arc<str>),
     /// Another process holds the directory.
     #[error("another process holds the store")]
     Locked,

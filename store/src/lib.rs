@@ -23,6 +23,6 @@ pub use closer_contracts::record::Appended;
 pub use derived::{StateChange, StateRow, StateSink};
 pub use disk::{Disk, RealDisk, SimDisk};
 pub use error::{Corruption, Declined, StoreError};
-pub use log::{BodyState, Drive, Entry, Log, Reader, RecordLog, Remainder, Removal, Settings, Ticket};
+pub use log::{BodyState, Drive, Entry, Log, Reader, RecordLog, Remainder, Removal, Settings, Standing, Ticket};
 pub use segment::FORMAT_VERSION;
 pub use verify::{Progress, Verified};

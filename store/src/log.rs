@@ -87,6 +87,17 @@ pub trait RecordLog: Send + Sync {
     fn verify(&self, progress: &mut dyn FnMut(Progress)) -> Result<Verified, StoreError>;
 }
 
+/// Whether a log takes what it is given.
+#[derive(Debug, Clone)]
+pub enum Standing {
+    /// It does.
+    Writing,
+    /// The disk had no room for the last append; what may use the reserve is taken.
+    Full,
+    /// It takes nothing more until it is opened again.
+    Stopped(StoreError),
+}
+
 /// One segment as readers see it.
 pub(crate) struct Segment {
     number: u64,
@@ -141,8 +152,12 @@ struct Core {
     /// Something became durable that no watermark on disk covers.
     unsealed: bool,
     poisoned: Option<Arc<str>>,
-    /// Damage that a walk has found: nothing more is taken until it is resolved.
+    /// Damage that opening or a walk has found: nothing more is taken until it is resolved.
     damaged: Option<Corruption>,
+    /// The last append found no room.
+    full: bool,
+    /// Nothing is written, whatever is asked.
+    reading: bool,
     closed: bool,
 }
 
@@ -191,6 +206,17 @@ impl Log {
         self.shared.core().claimed(key)
     }
 
+    /// Whether the log still takes ordinary work.
+    #[must_use]
+    pub fn standing(&self) -> Standing {
+        let core = self.shared.core();
+        match core.open() {
+            Err(error) => Standing::Stopped(error),
+            Ok(()) if core.full => Standing::Full,
+            Ok(()) => Standing::Writing,
+        }
+    }
+
     /// The newest durable cursor.
     #[must_use]
     pub fn durable(&self) -> Cursor {
@@ -230,8 +256,9 @@ impl Log {
     /// Throws the derived state away and builds it again from the log, telling the cursor it has reached.
     ///
     /// # Errors
-    /// `Closed` when there is none or it cannot be built.
+    /// `Closed` when there is none; `Derived` when it cannot be built; damage that was found in the log.
     pub fn rebuild(&self, progress: &mut dyn FnMut(Cursor)) -> Result<(), StoreError> {
+        self.shared.core().open()?;
         self.derived().ok_or(StoreError::Closed)?.rebuild(self.durable(), progress)
     }
 
@@ -311,7 +338,10 @@ impl RecordLog for Log {
         if let Err(StoreError::Corruption(damage)) = &walked {
             self.shared.core().damaged.get_or_insert_with(|| damage.clone());
         }
-        walked
+        let walked = walked?;
+        // Every batch fits, and yet the end of the log may be gone.
+        self.undamaged()?;
+        Ok(walked)
     }
 }
 

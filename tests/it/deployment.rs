@@ -148,7 +148,8 @@ fn wrong_calls_are_told_apart() {
         (&["reentry", "test", "--json-text", "{"], 2),
         (&["event", "send", "--source", "source.none", "--entity", "e", "--change", "c"], 4),
         (&["event", "send", "--source", "source.files", "--entity", "e", "--change", "file_changed"], 3),
-        (&["restrict", "--issuer", "user.owner", "--operation", "file.finish", "--reason", "x"], 3),
+        (&["restrict", "--issuer", "user.owner", "--operation", "file.finish", "--reason", "x"], 0),
+        (&["restrict", "--issuer", "agent.worker", "--operation", "file.finish", "--reason", "x"], 3),
     ] {
         let called = place.call(arguments);
         assert_eq!(called.code, Some(code), "{arguments:?}: {called:?}");

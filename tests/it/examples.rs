@@ -184,6 +184,10 @@ fn a_cheaper_plan_is_taken_on_the_owners_word_alone() {
         Some((action.operation.to_string(), action.authority_ref.to_string()))
     });
     assert_eq!(probes.collect::<Vec<_>>(), [("capability.probe".to_owned(), "grant.probe".to_owned())]);
+    // The probe stands in the trace of the obligation that it was for, before the commit that rests on what it showed.
+    let probed = stages(&stopped, "obligation.export");
+    let place_of = |stage: &str| probed.iter().position(|told| told == stage);
+    assert!(place_of("dispatch").is_some() && place_of("dispatch") < place_of("delta"), "{probed:?}");
     let run = place.run(&["--answer", "--json"]).expect(0).json();
     assert_eq!(status(&run, "obligation.cost"), "resolved");
     let state = provider(&place);

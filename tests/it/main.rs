@@ -12,6 +12,8 @@ mod deployment;
 #[cfg(test)]
 mod disclosure;
 #[cfg(test)]
+mod edges;
+#[cfg(test)]
 mod evaluation;
 #[cfg(test)]
 mod examples;

@@ -65,7 +65,8 @@ impl Place {
         self.path().join("var/store")
     }
 
-    fn command(&self, arguments: &[&str]) -> Command {
+    /// The binary with a verb on this deployment.
+    pub(crate) fn command(&self, arguments: &[&str]) -> Command {
         let mut command = Command::new(CLOSER);
         command.arg("-C").arg(self.path()).args(arguments).stdin(Stdio::null());
         command
@@ -110,7 +111,8 @@ pub(crate) fn call(arguments: &[&str]) -> Called {
     called(command)
 }
 
-fn called(mut command: Command) -> Called {
+/// Runs a command to its end.
+pub(crate) fn called(mut command: Command) -> Called {
     let output = command.output().unwrap();
     Called {
         code: output.status.code(),
@@ -125,9 +127,13 @@ pub(crate) struct Background(Child);
 impl Background {
     /// Asks it to end and gives its exit code.
     pub(crate) fn stop(mut self) -> Option<i32> {
-        let pid = self.0.id().to_string();
-        Command::new("kill").args(["-TERM", &pid]).status().unwrap();
+        self.signal("-TERM");
         self.0.wait().unwrap().code()
+    }
+
+    /// Sends it a signal.
+    pub(crate) fn signal(&self, signal: &str) {
+        Command::new("kill").args([signal, &self.0.id().to_string()]).status().unwrap();
     }
 }
 
@@ -242,6 +248,12 @@ impl Mount {
         let options = format!("size={size},mode=700");
         let mounted = Command::new("mount").args(["-t", "tmpfs", "-o", &options, "tmpfs"]).arg(at).status();
         mounted.is_ok_and(|status| status.success()).then(|| Self(at.to_owned()))
+    }
+
+    /// Nothing there can be written from now on.
+    pub(crate) fn read_only(&self) {
+        let again = Command::new("mount").args(["-o", "remount,ro"]).arg(&self.0).status();
+        assert!(again.is_ok_and(|status| status.success()), "the file system is mounted again");
     }
 
     pub(crate) fn resize(&self, size: &str) {

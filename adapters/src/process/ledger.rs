@@ -84,7 +84,7 @@ pub struct FileLedger {
 #[derive(Debug, thiserror::Error)]
 pub enum BrokenLedger {
     /// It could not be read or written.
-    #[error("cannot use the process ledger {path}")]
+    #[error("cannot use the process ledger {path}: {source}")]
     File {
         /// The file.
         path: PathBuf,

@@ -12,7 +12,8 @@ use closer_contracts::canonical;
 use closer_contracts::delta::{AdmissionPath, Change, ChangeClass, Delta};
 use closer_contracts::digest::Digest;
 use closer_contracts::envelope::Body;
-use closer_contracts::id::{EpisodeId, EventId, EvidenceId, PayloadId};
+use closer_contracts::evidence::Evidence;
+use closer_contracts::id::{AttemptId, EpisodeId, EventId, EvidenceId, PayloadId};
 use closer_contracts::item::ItemKind;
 use closer_contracts::refs::ArtifactRef;
 use std::sync::Arc;
@@ -69,6 +70,31 @@ pub fn check_delta(view: &View, delta: &OnRecord<Delta>, endorsement: &OnRecord<
     from.demand(endorses, Stage::Endorsement, endorsement.payload.id(), "endorses another proposal")?;
     let mut trace = Trace::default();
     endorsed_delta(chain, located, &mut trace)?;
+    Ok(trace)
+}
+
+/// Walks the trace of an attempt, also of one that no commit rests on: what made it due, its admission, and what was read
+/// back of it.
+///
+/// # Errors
+/// The first gap, with the citation that led to it.
+pub fn check_attempt(view: &View, attempt_id: &AttemptId) -> Result<Trace, Gap> {
+    let chain = &view.chain;
+    let nothing =
+        || Gap { missing: Stage::Dispatch, cited_by: None, citation: attempt_id.to_string(), fault: Fault::Missing };
+    let located = chain.intents.get(attempt_id).ok_or_else(nothing)?;
+    let mut trace = Trace::default();
+    dispatch(chain, located, &mut trace)?;
+    let of_it = |evidence: &&OnRecord<Evidence>| {
+        evidence.body.readback.as_ref().is_some_and(|readback| readback.attempt_id == *attempt_id)
+    };
+    let mut looks: Vec<_> = view.evidence.values().filter(of_it).collect();
+    looks.sort_by_key(|look| look.body.target_binding.observation_version);
+    let from = From::new(Stage::Readback, attempt_id, chain.next());
+    for look in looks {
+        let id = &look.body.evidence_id;
+        readback(chain, from.follow(Stage::Readback, id, chain.evidence(id))?, &mut trace)?;
+    }
     Ok(trace)
 }
 

@@ -1,11 +1,15 @@
 //! The loop, all the way round, on the pure core.
 
-use crate::support::{recorded, status};
+use crate::support::{commit, delta, endorse, propose, recorded, status};
+use closer_contracts::RefusalCode;
+use closer_contracts::adjudication::Disposition;
 use closer_contracts::audit::{DecisionType, RestrictiveAction};
+use closer_contracts::delta::Change;
 use closer_contracts::item::AffectedScope;
 use closer_contracts::obligation::ObligationStatus;
+use closer_contracts::reentry::{TypedPredicate, UserDecisionReceived};
 use closer_contracts::shows;
-use closer_scenarios::founding::plan_target;
+use closer_scenarios::founding::{obligation, plan_target};
 use closer_scenarios::{Deployment, Mode, Space, worker};
 use serde_json::json;
 
@@ -76,9 +80,41 @@ fn a_refusal_after_an_allowance_takes_the_grant_back_and_asks_nothing_again() {
     space.run().unwrap();
     assert_eq!(space.world.effects().len(), 0);
     let packets = space.view().packets.len();
-    space.answer(&decision_id, DecisionType::Rejection).unwrap();
+    let again = space.answer(&decision_id, DecisionType::Rejection).unwrap();
+    assert_eq!(again.refusal().map(|denial| denial.code), Some(RefusalCode::StalePacket), "the first refusal stands");
     space.run().unwrap();
     assert_eq!(space.view().packets.len(), packets, "the same question is not put again");
+}
+
+/// What a refusal leaves without anything that would wake it says so in its gap, by whose refusal and until when.
+#[test]
+fn a_refused_obligation_that_nothing_else_wakes_says_so() {
+    shows!("CP-INV-07", "CP-C3-04"; by "bench.refusal_leaves_no_trigger");
+    let mut space = Space::found(&Deployment::default(), worker::proposes("large")).unwrap();
+    recorded(&space.event("service-a", "price").unwrap());
+    space.run().unwrap();
+    let decision_id = space.view().packets.keys().next().expect("a packet").clone();
+    let answer = TypedPredicate::UserDecisionReceived(UserDecisionReceived {
+        decision_ref: decision_id.clone(),
+        required_decision_class: DecisionType::ScopedAuthorization,
+    });
+    let (_, mut reentries) = obligation("o-1", "service-a");
+    for reentry in &mut reentries {
+        (reentry.reentry_id, reentry.predicate) = ("reentry-answer".into(), answer.clone());
+    }
+    let armed = Change::SetTriggers { obligation_id: "o-1".into(), reentries, trigger_gap: None };
+    let armed = delta(&mut space, vec![armed], Vec::new(), Vec::new());
+    recorded(&propose(&mut space, armed.clone()));
+    recorded(&endorse(&mut space, &armed, Disposition::Endorsed));
+    recorded(&commit(&mut space, &armed));
+    let gap = |space: &Space| space.view().state.obligation(&"o-1".into()).and_then(|kept| kept.trigger_gap.clone());
+    assert_eq!(gap(&space), None, "an answer would wake it");
+    let at = space.moment().now;
+    recorded(&space.answer(&decision_id, DecisionType::Rejection).unwrap());
+    let gap = gap(&space).expect("the answer it waited for never comes");
+    assert!(gap.reason.as_str().contains("refused") && gap.reason.as_str().contains(decision_id.as_str()), "{gap:?}");
+    let latest = at.plus_ms(space.view().state.limits().review_interval_ms_max + 60_000);
+    assert!(closer_state::comes_by(&gap.review_predicate, &latest), "{gap:?}");
 }
 
 #[test]
@@ -95,4 +131,21 @@ fn an_allowance_for_once_covers_no_second_effect() {
     space.run().unwrap();
     assert_eq!(space.world.effects().len(), 1);
     assert!(!covered(&space), "and not again");
+}
+
+/// An episode that ended because an adapter turned its effect down says with the adapter's own words why.
+#[test]
+fn an_effect_that_was_not_sent_leaves_its_reason_with_the_episode() {
+    let mut space = Space::found(&Deployment::default(), worker::proposes("basic")).unwrap();
+    space.world.effect_mode = Mode::NotSent;
+    recorded(&space.event("service-a", "price").unwrap());
+    space.run().unwrap();
+    let episode = space.view().episodes.values().next().expect("the episode").clone();
+    let reason = episode.end_reason.as_ref().map(|reason| reason.as_str()).unwrap_or_default();
+    assert!(reason.contains("not sent") && reason.contains("the connection was refused"), "{reason}");
+    let replayed = space.replay().unwrap();
+    assert_eq!(
+        replayed.episodes.get(&episode.episode_id).map(|known| known.end_reason.clone()),
+        Some(episode.end_reason.clone())
+    );
 }

@@ -44,7 +44,9 @@ pub(super) fn run(inner: &Inner, log: &Shared, sink: Option<Box<dyn StateSink>>)
         worker.set_aside();
         if failures >= FAILURES_MAX {
             tracing::error!("the derived state cannot be built; the log goes on without it");
-            inner.follow().phase = Phase::Aside;
+            let mut follow = inner.follow();
+            (follow.phase, follow.trouble) = (Phase::Aside, Some(trouble.0.into()));
+            drop(follow);
             inner.changed.notify_all();
             return;
         }
@@ -91,7 +93,8 @@ impl Worker<'_> {
 
     fn open(&mut self) -> Result<(), Trouble> {
         self.inner.follow().doubt = None;
-        let tree = Tree::open(&self.inner.folder)?;
+        let opened = self.inner.tree().take();
+        let tree = opened.map_or_else(|| Tree::open(&self.inner.folder), Ok)?;
         let mark = tree.get(rows::MARK)?.map(|value| Mark::decode(&value).ok_or(Trouble("unreadable mark".into())));
         match mark.transpose()? {
             None if tree.is_empty()? => self.applied = Cursor(0),
@@ -126,6 +129,7 @@ impl Worker<'_> {
 
     /// Applies what the log holds beyond the rows.
     fn catch_up(&mut self) -> Result<(), Trouble> {
+        let reached = self.applied;
         while !self.closing() && self.applied < self.log.durable_end() {
             self.doubt()?;
             let mut batch = Vec::new();
@@ -145,7 +149,11 @@ impl Worker<'_> {
             }
             self.apply(rows, last, chain)?;
         }
-        Ok(())
+        // Rows that were built count once they are on disk: a full one says so here at the latest.
+        match &*self.inner.tree() {
+            Some(tree) if self.applied > reached => tree.flush(),
+            Some(_) | None => Ok(()),
+        }
     }
 
     /// Applies handed-over records until there is a gap, a doubt or the end.

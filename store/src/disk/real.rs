@@ -17,6 +17,8 @@ const LOCK_PAUSE: Duration = Duration::from_millis(10);
 #[derive(Debug, Clone)]
 pub struct RealDisk {
     root: PathBuf,
+    /// Whether files are opened for reading alone.
+    reading: bool,
 }
 
 impl RealDisk {
@@ -32,7 +34,13 @@ impl RealDisk {
                 File::open(parent)?.sync_all()?;
             }
         }
-        Ok(Self { root })
+        Ok(Self { root, reading: false })
+    }
+
+    /// Reads `root` and changes nothing there.
+    #[must_use]
+    pub fn reading(root: impl Into<PathBuf>) -> Self {
+        Self { root: root.into(), reading: true }
     }
 
     /// The directory.
@@ -55,7 +63,9 @@ impl Disk for RealDisk {
     }
 
     fn open(&self, name: &str) -> io::Result<Arc<dyn DiskFile>> {
-        Ok(Arc::new(RealFile(Self::options().open(self.root.join(name))?)))
+        let path = self.root.join(name);
+        let file = if self.reading { File::open(path) } else { Self::options().open(path) };
+        Ok(Arc::new(RealFile(file?)))
     }
 
     fn rename(&self, from: &str, to: &str) -> io::Result<()> {
@@ -84,7 +94,13 @@ impl Disk for RealDisk {
 
     fn lock(&self) -> io::Result<Box<dyn Any + Send + Sync>> {
         use rustix::fs::{FlockOperation, flock};
-        let file = Self::options().create(true).truncate(false).open(self.root.join(LOCK))?;
+        let path = self.root.join(LOCK);
+        let file = match Self::options().create(true).truncate(false).open(&path) {
+            // Where nothing can be created there is a lock of whoever wrote the store, or nobody ever held it.
+            Err(error) if self.reading && is_unwritable(&error) && path.exists() => File::open(&path)?,
+            Err(error) if self.reading && is_unwritable(&error) => File::open(&self.root)?,
+            opened => opened?,
+        };
         // A child process that is just being started holds a copy of the last holder's lock for a moment.
         let mut tries = 0;
         while let Err(error) = flock(&file, FlockOperation::NonBlockingLockExclusive) {
@@ -96,6 +112,11 @@ impl Disk for RealDisk {
         }
         Ok(Box::new(file))
     }
+}
+
+/// Whether a file cannot be opened for writing because of where it lies or whose it is.
+fn is_unwritable(error: &io::Error) -> bool {
+    matches!(error.kind(), io::ErrorKind::ReadOnlyFilesystem | io::ErrorKind::PermissionDenied)
 }
 
 struct RealFile(File);

@@ -46,6 +46,8 @@ pub struct Settings {
     pub drive: Drive,
     /// The folder of the derived state, or `None` for a log without.
     pub derived: Option<PathBuf>,
+    /// Whether the log is opened for reading alone: nothing on disk is changed, and nothing is taken.
+    pub reading: bool,
 }
 
 impl Default for Settings {
@@ -56,6 +58,7 @@ impl Default for Settings {
             pending_bytes_max: 1 << 20,
             drive: Drive::Thread,
             derived: None,
+            reading: false,
         }
     }
 }
@@ -79,6 +82,16 @@ impl Log {
         Self::open_on(Arc::new(disk), settings, sink)
     }
 
+    /// Opens the store in a directory for reading alone: nothing there is changed, so that a read-only copy will do.
+    ///
+    /// # Errors
+    /// As [`Log::open`].
+    pub fn open_reading(directory: &Path) -> Result<Self, StoreError> {
+        let derived = Some(directory.join("derived"));
+        let settings = Settings { derived, drive: Drive::Caller, reading: true, ..Settings::default() };
+        Self::open_on(Arc::new(RealDisk::reading(directory.join("log"))), settings, None)
+    }
+
     /// Opens a log on any disk. `sink` says what the derived state holds beyond the indexes.
     ///
     /// # Errors
@@ -91,14 +104,21 @@ impl Log {
         let lock = lock(&*disk)?;
         let headers = read_headers(&*disk)?;
         let names = disk.list().map_err(StoreError::io("listing the log"))?;
-        for name in names.iter().filter(|name| name.ends_with(STAGING)) {
-            disk.remove(name).map_err(StoreError::io("removing an unfinished segment"))?;
-        }
         let mut opened = Opened::read(&headers)?;
-        opened.cut()?;
-        let removals = std::mem::take(&mut opened.removals);
-        let (core, tail) = opened.into_parts(&settings);
         let derived = settings.derived.clone().map(Derived::new);
+        let lost = derived.as_ref().and_then(Derived::known).and_then(|known| opened.lost(known));
+        // A log that is damaged stays as it was found, and so does one that is only read.
+        let untouched = settings.reading || lost.is_some();
+        if !untouched {
+            for name in names.iter().filter(|name| name.ends_with(STAGING)) {
+                disk.remove(name).map_err(StoreError::io("removing an unfinished segment"))?;
+            }
+            opened.cut()?;
+        }
+        let removals = std::mem::take(&mut opened.removals);
+        let (mut core, tail) = opened.into_parts(&settings);
+        core.damaged = lost;
+        core.unsealed &= !untouched;
         let shared = Arc::new(Shared {
             disk,
             core: Mutex::new(core),
@@ -108,8 +128,14 @@ impl Log {
             durable: Condvar::new(),
             derived,
         });
-        let writer = Arc::new(Mutex::new(tail.writer(&shared)?));
-        shared.ensure_reserve()?;
+        let writer = match untouched {
+            true => tail.idle(&shared)?,
+            false => tail.writer(&shared)?,
+        };
+        let writer = Arc::new(Mutex::new(writer));
+        if !untouched {
+            shared.ensure_reserve()?;
+        }
         let thread = match shared.settings.drive {
             Drive::Caller => None,
             Drive::Thread => {
@@ -120,9 +146,14 @@ impl Log {
             }
         };
         let log = Self { shared, writer, thread, _lock: lock };
-        log.finish_removals(&removals)?;
-        if let Some(derived) = log.derived() {
-            derived.start(Arc::clone(&log.shared), sink)?;
+        match log.derived() {
+            Some(derived) if untouched => derived.stand_aside(),
+            Some(derived) => {
+                log.finish_removals(&removals)?;
+                derived.start(Arc::clone(&log.shared), sink)?;
+            }
+            None if untouched => {}
+            None => log.finish_removals(&removals)?,
         }
         Ok(log)
     }
@@ -134,8 +165,7 @@ impl Log {
     /// # Errors
     /// As [`Log::open`].
     pub fn remainder(directory: &Path) -> Result<Option<Remainder>, StoreError> {
-        let disk = RealDisk::at(directory.join("log")).map_err(StoreError::io("opening the store's directory"))?;
-        Self::remainder_on(&disk)
+        Self::remainder_on(&RealDisk::reading(directory.join("log")))
     }
 
     /// As [`Log::remainder`], on any disk.
@@ -216,6 +246,8 @@ impl Opened {
             unsealed: settings.drive == Drive::Thread && !self.sealed,
             poisoned: None,
             damaged: None,
+            full: false,
+            reading: settings.reading,
             closed: false,
         };
         (core, tail)
@@ -263,6 +295,16 @@ impl Tail {
         let durable = sequence - 1;
         let group = Group::default();
         let zeroed = offset;
+        Ok(Writer { number, file, offset, zeroed, sequence, durable, epoch, last, chain, places, claims, heads, group })
+    }
+
+    /// A writer that is never given anything to write.
+    fn idle(self, shared: &Shared) -> Result<Writer, StoreError> {
+        let Self { file, places, offset, number, sequence, epoch, last, chain, claims, heads } = self;
+        let newest = || shared.core().segments.last().map(|segment| Arc::clone(&segment.file));
+        let absent = || StoreError::io("reading the log")(ErrorKind::NotFound.into());
+        let file = file.or_else(newest).ok_or_else(absent)?;
+        let (durable, zeroed, group) = (sequence - 1, offset, Group::default());
         Ok(Writer { number, file, offset, zeroed, sequence, durable, epoch, last, chain, places, claims, heads, group })
     }
 }

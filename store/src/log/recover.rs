@@ -2,7 +2,7 @@
 
 use super::{Segment, corrupt};
 use crate::disk::{Disk, DiskFile, read_full};
-use crate::error::StoreError;
+use crate::error::{Corruption, StoreError};
 use crate::frame::{self, ALIGNMENT, BATCH_HEADER_BYTES, BatchHeader, BatchKind, Draft};
 use crate::heads::{Heads, NewPrints};
 use crate::segment::{self, Batches, Footer, Found, HEADER_BYTES, PLACE_EVERY_BYTES, SegmentHeader};
@@ -64,7 +64,7 @@ struct Tail {
     damage: Option<&'static str>,
 }
 
-/// What stands after the last whole batch of a log: none of it was acknowledged, and opening the log cuts it off.
+/// What stands after the last whole batch of a log: nothing on disk says that it was acknowledged, and opening cuts it off.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Remainder {
     /// The segment.
@@ -148,12 +148,22 @@ impl Opened {
         Some(Remainder { segment: tail.number, offset: tail.offset, next: self.next, damage: tail.damage })
     }
 
-    /// Cuts off what was never acknowledged.
+    /// What is missing of a log that ends before a record which was durable once.
+    pub(super) fn lost(&self, known: Cursor) -> Option<Corruption> {
+        let end = self.segments.last().map_or((1, 0), |segment| (segment.number, segment.end));
+        let (segment, offset) = end;
+        let what = "the log ends before a record that the derived state knows as durable: restore a backup, or remove the folder `derived` to go on without what is lost";
+        (known >= self.next).then_some(Corruption { segment, offset, record: Some(self.next), what })
+    }
+
+    /// Cuts off what no later batch says was acknowledged.
     pub(super) fn cut(&self) -> Result<(), StoreError> {
         let Some(tail) = &self.tail else { return Ok(()) };
         let what = || StoreError::io(format!("cutting segment {}", tail.number));
         if !tail.whole {
-            let damage = tail.damage.unwrap_or("an append that was never acknowledged");
+            let damage = tail
+                .damage
+                .unwrap_or("a batch that is not whole, and of which nothing on disk says that it was acknowledged");
             tracing::warn!(segment = tail.number, offset = tail.offset, damage, "the log's end is cut off");
             tail.file.set_len(tail.offset).map_err(what())?;
         }

@@ -53,7 +53,9 @@ impl Log {
         let staged = core.check_links(&records, &made)?;
         core.check_claims(&records)?;
         let rows = records.iter().map(|record| record.links.len() + record.claims.len()).sum();
-        self.shared.make_room(&mut core, lane, bytes, rows)?;
+        let room = self.shared.make_room(&mut core, lane, bytes, rows);
+        core.full = matches!(room, Err(StoreError::StoreFull)) || core.plan.on_reserve;
+        room?;
 
         let first = core.next;
         let appended = Appended { epoch, first, last: Cursor(first.0 + records.len() as u64 - 1) };
@@ -158,8 +160,11 @@ struct Staged {
 
 impl Core {
     /// Fails unless the log still accepts work.
-    fn open(&self) -> Result<(), StoreError> {
+    pub(super) fn open(&self) -> Result<(), StoreError> {
         self.undamaged()?;
+        if self.reading {
+            return Err(StoreError::ReadOnly);
+        }
         match &self.poisoned {
             Some(why) => Err(StoreError::Poisoned(Arc::clone(why))),
             None if self.closed => Err(StoreError::Closed),

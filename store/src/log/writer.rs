@@ -129,7 +129,7 @@ impl Writer {
 
     /// Writes out what is left and a last watermark.
     pub(super) fn close(&mut self, shared: &Shared) {
-        if self.commit(shared).is_err() {
+        if self.commit(shared).is_err() || shared.settings.reading {
             return;
         }
         {

@@ -139,10 +139,14 @@ fn a_change_of_another_parent_sets_the_rows_aside() {
 }
 
 #[test]
-fn rows_of_another_log_or_an_older_end_are_not_trusted() {
+fn rows_of_another_log_are_not_trusted() {
     let (one, other) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
-    for (folder, count) in [(&one, 100), (&other, 60)] {
+    for (folder, count) in [(&one, 60), (&other, 100)] {
         let log = open_with(folder.path(), None);
+        // As many leases as records, so that the two logs differ from the first byte on.
+        for _ in 1..count {
+            log.acquire().unwrap();
+        }
         let epoch = log.acquire().unwrap();
         fill(&log, epoch, 0, count);
         follows(&log);
@@ -152,7 +156,76 @@ fn rows_of_another_log_or_an_older_end_are_not_trusted() {
     let log = open_with(other.path(), None);
     follows(&log);
     assert_eq!(log.derived_status().unwrap().set_aside_count, 1);
-    answers_right(&log, log.epoch(), 60);
+    answers_right(&log, log.epoch(), 100);
+}
+
+/// Whole batches that are gone from the end leave a log in which everything fits; the rows remember that there was more.
+#[test]
+fn a_log_that_ends_before_what_its_rows_hold_is_damaged() {
+    let folder = tempfile::tempdir().unwrap();
+    {
+        let log = open_with(folder.path(), None);
+        let epoch = log.acquire().unwrap();
+        fill(&log, epoch, 0, 40);
+        follows(&log);
+    }
+    let segment = folder.path().join("log/0000000001.log");
+    let whole = std::fs::read(&segment).unwrap();
+    let starts: Vec<usize> = (0..whole.len() - 4).filter(|at| whole[*at..].starts_with(b"CLBT")).collect();
+    // At a batch's beginning, and within a batch.
+    for cut in [starts[starts.len() - 6], starts[starts.len() - 6] + 100] {
+        let mut lost = whole.clone();
+        lost[cut..].fill(0);
+        std::fs::write(&segment, &lost).unwrap();
+        for _ in 0..2 {
+            let log = open_with(folder.path(), None);
+            let end = log.durable();
+            assert!(end < Cursor(40), "{end:?}");
+            let Err(StoreError::Corruption(told)) = log.verify(&mut |_| {}) else { panic!("the loss is told") };
+            assert_eq!((told.segment, told.record), (1, Some(Cursor(end.0 + 1))));
+            assert!(told.what.contains("derived"), "{told}");
+            let taken = log.submit(log.epoch(), append(vec![record("more", 10)]));
+            assert!(matches!(taken, Err(Declined::Store(StoreError::Corruption(_)))), "{taken:?}");
+            assert!(matches!(log.acquire(), Err(StoreError::Corruption(_))));
+            assert!(matches!(log.rebuild(&mut |_| {}), Err(StoreError::Corruption(_))), "what remembers is kept");
+            assert!(log.record(Cursor(1), &Reader::SERVICE).is_ok(), "what is there can be read");
+        }
+        assert!(std::fs::read(&segment).unwrap() == lost, "a damaged log stays as it was found");
+    }
+    std::fs::remove_dir_all(folder.path().join("derived")).unwrap();
+    let log = open_with(folder.path(), None);
+    log.verify(&mut |_| {}).unwrap();
+    log.acquire().unwrap();
+}
+
+/// A log that is opened for reading alone changes no byte, not even what opening would cut off.
+#[test]
+fn a_log_opened_for_reading_changes_nothing() {
+    let folder = tempfile::tempdir().unwrap();
+    {
+        let log = Log::open(folder.path(), None).unwrap();
+        let epoch = log.acquire().unwrap();
+        fill(&log, epoch, 0, 10);
+    }
+    let segment = folder.path().join("log/0000000001.log");
+    let mut torn = std::fs::read(&segment).unwrap();
+    let end = (0..torn.len() - 4).rfind(|at| torn[*at..].starts_with(b"CLBT")).unwrap() + 96;
+    torn[end..end + 40].fill(7);
+    std::fs::write(&segment, &torn).unwrap();
+    {
+        let log = Log::open_reading(folder.path()).unwrap();
+        assert_eq!(log.verify(&mut |_| {}).unwrap().records, 10);
+        assert!(matches!(log.acquire(), Err(StoreError::ReadOnly)));
+        assert!(matches!(
+            log.submit(log.epoch(), append(vec![record("more", 10)])),
+            Err(Declined::Store(StoreError::ReadOnly))
+        ));
+        assert_eq!(log.record(Cursor(10), &Reader::SERVICE).unwrap().record.id, "r-9");
+        let copy = folder.path().join("copy");
+        log.backup(&copy, &mut |_| {}).unwrap();
+        closer_store::restore(&copy, &folder.path().join("again"), &mut |_| {}).unwrap();
+    }
+    assert!(std::fs::read(&segment).unwrap() == torn);
 }
 
 #[test]
