@@ -60,6 +60,18 @@ struct Line {
     entry: Entry,
 }
 
+/// Takes the accounts for this process. A program that is just being started holds what its parent held until it runs, so
+/// that a lock may outlive its holder by a moment.
+fn lock(file: &File) -> Result<(), AccountError> {
+    for _ in 0..50 {
+        if rustix::fs::flock(file, rustix::fs::FlockOperation::NonBlockingLockExclusive).is_ok() {
+            return Ok(());
+        }
+        std::thread::sleep(std::time::Duration::from_millis(20));
+    }
+    Err(AccountError::Held)
+}
+
 fn link(previous: Digest, entry: &Entry) -> Result<Digest, Fault> {
     digest_of(&(previous, entry))
 }
@@ -85,8 +97,7 @@ impl Accounts {
     pub fn open(path: &Path) -> Result<Self, AccountError> {
         let io = |source| AccountError::Io { path: path.to_owned(), source };
         let file = File::options().create(true).truncate(false).read(true).append(true).open(path).map_err(io)?;
-        rustix::fs::flock(&file, rustix::fs::FlockOperation::NonBlockingLockExclusive)
-            .map_err(|_| AccountError::Held)?;
+        lock(&file)?;
         let (mut accounts, whole) = Self::folded(path, file)?;
         accounts.file.set_len(whole).map_err(io)?;
         accounts.end_interrupted()?;
