@@ -4,6 +4,7 @@
 //! holds the store, it opens the store itself for that one request.
 
 mod arguments;
+mod eval;
 mod event;
 mod exit;
 mod handoff;
@@ -129,6 +130,7 @@ async fn perform(arguments: Arguments, talk: Talk) -> Exit {
         Verb::Source(verb) => source::source(directory, identity, verb, talk).await,
         Verb::Signin => token::signin(directory, identity, talk).await,
         Verb::Restore { backup, destination } => init::restore(&backup, &destination, talk),
+        Verb::Eval(verb) => eval::perform(&verb, talk),
         Verb::Keys(Keys::New { file }) => keys::new(&file, talk),
         Verb::Keys(Keys::Sign { file, payload }) => keys::sign(&file, &payload, talk),
         Verb::Event(event::Event::Draft { .. }) => match verb.request(identity.as_ref()) {

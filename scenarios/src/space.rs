@@ -123,6 +123,34 @@ impl Space {
         Ok(space)
     }
 
+    /// Goes on from records that a space has left: its log, its world and its clock.
+    ///
+    /// # Errors
+    /// Records that do not link or fold.
+    pub fn resume(records: Vec<Record>, world: World, now: Timestamp, answer: Answer) -> Result<Self, Broken> {
+        let mut log = MemoryLog::default();
+        let counter = records.len() as u64;
+        let append = FencedAppend { lane: Lane::Ordinary, guards: Vec::new(), records };
+        log.append(append).map_err(Broken::Conflict)?;
+        let mut space = Self {
+            sequence: Sequence::new(View::default()),
+            log,
+            sessions: Sessions::default(),
+            handles: BTreeMap::new(),
+            effects: Vec::new(),
+            refused: BTreeMap::new(),
+            now,
+            clock: ClockStanding::Reliable,
+            counter,
+            answer,
+            world,
+            silent: std::collections::BTreeSet::new(),
+            sends_at_once: true,
+        };
+        space.sequence = Sequence::new(space.replay()?);
+        Ok(space)
+    }
+
     /// The moment now.
     #[must_use]
     pub fn moment(&self) -> Moment {

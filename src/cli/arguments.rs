@@ -1,5 +1,6 @@
 //! What can be typed.
 
+use super::eval::Eval;
 use super::event::Event;
 use super::handoff::Handoff;
 use super::incident::Incident;
@@ -124,6 +125,9 @@ Examples:
         /// The words.
         words: String,
     },
+    /// Studies: does a committed item change the next step, and what does it cost?
+    #[command(subcommand)]
+    Eval(Eval),
     /// Receipts of commits.
     #[command(subcommand)]
     Receipt(Receipt),
@@ -364,6 +368,7 @@ impl Arguments {
             | Verb::Rebuild
             | Verb::Backup { .. }
             | Verb::Restore { .. }
+            | Verb::Eval(_)
             | Verb::Keys(_) => None,
         };
         match (own, &self.directory) {
@@ -410,7 +415,7 @@ impl Verb {
     /// Whether it is made in somebody's name, which `--as` says.
     pub(super) const fn speaks(&self) -> bool {
         match self {
-            Self::Init { .. } | Self::Run(_) | Self::Serve { .. } | Self::Restore { .. } => false,
+            Self::Init { .. } | Self::Run(_) | Self::Serve { .. } | Self::Restore { .. } | Self::Eval(_) => false,
             Self::Keys(Keys::New { .. } | Keys::Sign { .. }) => false,
             Self::Token(_)
             | Self::Signin
@@ -507,6 +512,7 @@ impl Verb {
             | Self::Signin
             | Self::Restrict(_)
             | Self::Restore { .. }
+            | Self::Eval(_)
             | Self::Keys(Keys::New { .. } | Keys::Sign { .. }) => {
                 return Err("this verb asks no space".to_owned());
             }

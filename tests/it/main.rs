@@ -16,6 +16,8 @@ mod documents;
 #[cfg(test)]
 mod edges;
 #[cfg(test)]
+mod evaluation;
+#[cfg(test)]
 mod examples;
 #[cfg(test)]
 mod guides;

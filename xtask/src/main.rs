@@ -14,6 +14,7 @@ mod bench;
 mod browser;
 mod cargo;
 mod crash;
+mod eval;
 mod fix;
 mod model;
 mod scenario;
@@ -47,6 +48,8 @@ enum Command {
     Trace(trace::Args),
     /// Measures the store or whole actions beside raw limits on the same disk
     Bench(bench::Args),
+    /// Calibrates the statistics of the evaluation
+    Eval(eval::Args),
     /// Kills, cuts the power and lets writers compete, many times over
     Crash(crash::Args),
     /// Checks the dependency arrows between crates and the allow-list of the pure core
@@ -75,6 +78,7 @@ fn run(command: Command, root: &Path) -> Result<()> {
         Command::Sim(args) => sim::run(root, &args),
         Command::Trace(args) => trace::run(root, &args),
         Command::Bench(args) => bench::run(root, &args),
+        Command::Eval(args) => eval::run(root, &args),
         Command::Crash(args) => crash::run(root, &args),
         Command::Arch => cargo::report("arch", arch::check(root)?),
         Command::Tidy => cargo::report("tidy", tidy::check(root)?),
