@@ -6,6 +6,7 @@
 mod arguments;
 mod event;
 mod exit;
+mod handoff;
 mod incident;
 mod init;
 mod keys;
@@ -129,6 +130,9 @@ async fn perform(arguments: Arguments, talk: Talk) -> Exit {
         | Verb::Reentry(_)
         | Verb::Bench(_)
         | Verb::Grant(_)
+        | Verb::Profile(_)
+        | Verb::Briefcase
+        | Verb::Handoff(_)
         | Verb::Receipt(_)
         | Verb::Export { .. }
         | Verb::Incident(_)

@@ -5,11 +5,14 @@
 
 mod act;
 mod bench;
+mod briefcase;
 mod change;
 mod disclosure;
 mod grant;
+mod handoff;
 mod keys;
 mod obligation;
+mod profile;
 mod record;
 mod restrict;
 mod trigger;
@@ -19,8 +22,9 @@ mod words;
 use crate::error::Error;
 use crate::space::Space;
 use closer_contracts::audit::RestrictionStatement;
+use closer_contracts::handoff::{Owed, ResponsibilityContract};
 use closer_contracts::id::{ActorId, DecisionId, EntityId, EvidenceId, GrantId, Key, KeyId, ObligationId, OperationId};
-use closer_contracts::id::{ArtifactId, ChangeKindId, IncidentId, PurposeId, SourceId, Text};
+use closer_contracts::id::{ArtifactId, CapabilityId, ChangeKindId, HandoffId, IncidentId, PurposeId, SourceId, Text};
 use closer_contracts::item::IdentityKind;
 use closer_contracts::refs::{ProducerRole, TargetPattern};
 use closer_contracts::refusal::{CheckKind, Denial, RefusalCode};
@@ -28,6 +32,7 @@ use closer_protocol::{Reply, View, urgent};
 use closer_store::StoreError;
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
+use std::collections::BTreeMap;
 
 /// A request and who makes it.
 #[derive(Debug, Clone, Serialize, Deserialize)]
@@ -94,6 +99,34 @@ pub enum Request {
         decision_id: DecisionId,
         /// The option, by its id.
         option: String,
+        /// Parameters of the proposed action that the user puts other values in, where any.
+        #[serde(default)]
+        amend: BTreeMap<Key, Value>,
+        /// Fields that the target has to show then, where others than before.
+        #[serde(default)]
+        expect: BTreeMap<Key, Value>,
+    },
+    /// The ten answers of the profile in force.
+    ProfileCheck,
+    /// The four views of what is on record.
+    BriefcaseShow,
+    /// Who answers for what, and what was offered.
+    HandoffList,
+    /// Writes down what a responsibility takes.
+    HandoffContract {
+        /// What the recipient is registered to be able to do.
+        capabilities: Vec<CapabilityId>,
+        /// The records that a handoff has to cite.
+        context: Vec<ArtifactId>,
+        /// What is owed when it is given back.
+        owes: Vec<Owed>,
+    },
+    /// Offers a responsibility.
+    HandoffOffer(HandoffDraft),
+    /// Consents to a handoff as its recipient.
+    HandoffAccept {
+        /// Which.
+        handoff_id: HandoffId,
     },
     /// Announces a change.
     EventSend(EventDraft),
@@ -240,6 +273,12 @@ impl Request {
             | Self::GrantList { .. }
             | Self::GrantShow { .. }
             | Self::RestrictDraft { .. }
+            | Self::ProfileCheck
+            | Self::BriefcaseShow
+            | Self::HandoffList
+            | Self::HandoffContract { .. }
+            | Self::HandoffOffer(_)
+            | Self::HandoffAccept { .. }
             | Self::ReceiptShow { .. }
             | Self::Export { .. }
             | Self::IncidentReport { .. }
@@ -271,6 +310,26 @@ pub struct EventDraft {
     pub evidence: Vec<EvidenceId>,
     /// What makes a repeat of it the same event; without one it has no repeats.
     pub deduplication_key: Option<Key>,
+}
+
+/// A responsibility to be handed over.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct HandoffDraft {
+    /// What is handed over.
+    pub obligation_id: ObligationId,
+    /// To whom.
+    pub recipient: ActorId,
+    /// In words.
+    pub responsibility: Text,
+    /// The contract, by its id.
+    pub contract: ArtifactId,
+    /// What is owed when it is given back; the same contract without one.
+    pub return_contract: Option<ArtifactId>,
+    /// The records that are handed over as context.
+    pub context: Vec<ArtifactId>,
+    /// For how long, in milliseconds; for no limited time without one.
+    pub lease_ms: Option<u64>,
 }
 
 /// A restriction to be made.
@@ -470,9 +529,21 @@ pub async fn answer(space: &dyn Space, identity: &ActorId, request: Request) -> 
         Request::ReentryList { obligation_id } => Ok(trigger::list(space, obligation_id.as_ref())),
         Request::ReentryRegister { reentry } => trigger::register(space, identity, reentry).await,
         Request::ReentryTest { predicate } => trigger::test(space, predicate),
-        Request::BenchList { all } => Ok(bench::list(&space.view(), all)),
-        Request::BenchShow { decision_id } => Ok(bench::show(&space.view(), &decision_id)),
-        Request::BenchDecide { decision_id, option } => bench::decide(space, identity, &decision_id, &option).await,
+        Request::BenchList { all } => Ok(bench::list(&space.view(), all, &space.moment().now)),
+        Request::BenchShow { decision_id } => Ok(bench::show(&space.view(), &decision_id, &space.moment().now)),
+        Request::BenchDecide { decision_id, option, amend, expect } => {
+            bench::decide(space, identity, &decision_id, &option, (amend, expect)).await
+        }
+        Request::ProfileCheck => Ok(profile::check(&space.view())),
+        Request::BriefcaseShow => Ok(briefcase::show(&space.view())),
+        Request::HandoffList => Ok(handoff::list(&space.view())),
+        Request::HandoffContract { capabilities, context, owes } => {
+            let contract_id = ArtifactId::new(space.fresh("contract"));
+            let contract = ResponsibilityContract { contract_id, capabilities, context, owed_on_return: owes };
+            handoff::contract(space, identity, contract).await
+        }
+        Request::HandoffOffer(draft) => handoff::offer(space, identity, draft).await,
+        Request::HandoffAccept { handoff_id } => handoff::accept(space, identity, &handoff_id).await,
         Request::EventSend(draft) => act::send(space, identity, draft).await,
         Request::PayloadSend { payload, key_id, signature } => {
             act::hand_in(space, &payload, key_id.zip(signature)).await

@@ -25,6 +25,7 @@ crate::contract! {
         "CP-C7-F10" logical_digest: Digest,
         "CP-C7-F11" attempt_id: AttemptId,
         "CP-C7-F12" ownership_epoch: u64;
+        /// Extensions in reverse-DNS keys; digested, never read by a decision (DEC-09).
         extensions: Option<crate::envelope::Extensions>
     }
 }

@@ -129,6 +129,7 @@ crate::contract! {
         "CP-C9-F09" dissent: Vec<Dissent>,
         "CP-C9-F10" unresolved: Vec<Unresolved>,
         "CP-C9-F11" disposition: Disposition;
+        /// Extensions in reverse-DNS keys; digested, never read by a decision (DEC-09).
         extensions: Option<crate::envelope::Extensions>
     }
 }

@@ -15,6 +15,7 @@ use crate::reentry::TypedPredicate;
 use crate::refs::{Amounts, ArtifactRef, AuthenticatedIssuer, Scope, StateRef, TargetPattern, VersionedRef};
 use crate::refusal::RefusalCode;
 use crate::time::Timestamp;
+use crate::work::ActionProposal;
 use serde::{Deserialize, Serialize};
 
 crate::contract! {
@@ -88,7 +89,7 @@ crate::words! {
 
 crate::contract! {
     /// The user's answer to one version of a packet. Spec: C14.
-    pub struct UserDecision = "USER_DECISION" {
+    pub struct UserDecision = "USER_DECISION" checked by UserDecision::check_amendment {
         "CP-C14-F09" decision_id: DecisionId,
         "CP-C14-F10" briefcase_ref: ArtifactRef,
         "CP-C14-F11" selected_option_or_instruction: Text,
@@ -96,7 +97,20 @@ crate::contract! {
         "CP-C14-F13" issued_at: Timestamp,
         /// The digest of the evidence snapshot that was shown.
         "CP-C14-F14" evidence_version: Digest,
-        "CP-C14-F15" decision_type: DecisionType,
+        "CP-C14-F15" decision_type: DecisionType;
+        /// The action that the user authorizes in place of the one that was proposed. It is another action, with a digest
+        /// of its own, and is assessed as such.
+        amendment: Option<ActionProposal>
+    }
+}
+
+impl UserDecision {
+    fn check_amendment(&self) -> Result<(), Fault> {
+        let authorizes = self.decision_type == DecisionType::ScopedAuthorization;
+        match crate::branch!("decision.amends_without_authorizing", self.amendment.is_some() && !authorizes) {
+            true => Err(Fault::schema("an amended action is authorized, or it is not amended").within("amendment")),
+            false => Ok(()),
+        }
     }
 }
 

@@ -61,6 +61,8 @@ crate::words! {
         RestrictionStatement = "RESTRICTION_STATEMENT",
         /// A recipient's consent to a handoff.
         HandoffConsent = "HANDOFF_CONSENT",
+        /// What a responsibility takes of whoever holds it.
+        ResponsibilityContract = "RESPONSIBILITY_CONTRACT",
         /// The ownership service's acceptance.
         AcceptanceReceipt = "ACCEPTANCE_RECEIPT",
         /// The matcher's receipt.

@@ -134,6 +134,7 @@ crate::contract! {
         "CP-C13-F14" while_waiting: WhileWaiting,
         "CP-C13-F15" refresh_conditions: Vec<TypedPredicate>,
         "CP-C13-F16" status: PacketStatus;
+        /// Extensions in reverse-DNS keys; digested, never read by a decision (DEC-09).
         extensions: Option<crate::envelope::Extensions>
     }
 }

@@ -65,7 +65,7 @@ pub const fn wire_name(name: &'static str) -> &'static str {
 /// Declares a contract: `"ROW" field: Type,` in the specification's order.
 ///
 /// `Option<T>` is a nullable field, which must be present all the same (DEC-08). Unknown fields are refused.
-/// `checked by f` names a function for the rules between fields. After `;` stands the one optional member,
+/// `checked by f` names a function for the rules between fields. After `;` stands the one optional member, mostly
 /// `extensions` (DEC-09).
 #[macro_export]
 macro_rules! contract {
@@ -73,7 +73,7 @@ macro_rules! contract {
         $(#[$doc:meta])*
         pub struct $name:ident = $wire:literal $(checked by $extra:path)? {
             $($(#[$field_doc:meta])* $row:literal $field:ident : $ty:ty),+
-            $(; $optional:ident : Option<$optional_ty:ty>)? $(,)?
+            $(; $(#[$optional_doc:meta])* $optional:ident : Option<$optional_ty:ty>)? $(,)?
         }
     ) => {
         $(#[$doc])*
@@ -87,7 +87,7 @@ macro_rules! contract {
                 pub $field: $ty,
             )+
             $(
-                /// Extensions in reverse-DNS keys; digested, never read by a decision (DEC-09).
+                $(#[$optional_doc])*
                 #[serde(
                     default,
                     deserialize_with = "crate::contract::stated",

@@ -283,6 +283,7 @@ crate::contract! {
         "CP-C10-F06" required_authority_refs: Vec<AuthorityRef>,
         "CP-C10-F07" admission_path: AdmissionPath,
         "CP-C10-F08" proposal_digest: Digest;
+        /// Extensions in reverse-DNS keys; digested, never read by a decision (DEC-09).
         extensions: Option<crate::envelope::Extensions>
     }
 }

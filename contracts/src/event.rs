@@ -33,6 +33,7 @@ crate::contract! {
         /// Unique per source (DEC-23).
         "CP-C2-F08" deduplication_key: Key,
         "CP-C2-F09" certainty: Certainty;
+        /// Extensions in reverse-DNS keys; digested, never read by a decision (DEC-09).
         extensions: Option<crate::envelope::Extensions>
     }
 }

@@ -52,6 +52,7 @@ crate::contract! {
         "CP-C8-F08" action_ref: Option<ActionId>,
         /// The readback additions; `null` for an observation that reads back no attempt.
         "CP-C8-01" readback: Option<Readback>;
+        /// Extensions in reverse-DNS keys; digested, never read by a decision (DEC-09).
         extensions: Option<crate::envelope::Extensions>
     }
 }

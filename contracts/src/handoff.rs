@@ -1,7 +1,7 @@
 //! HANDOFF and its acceptance. Spec: C12.
 
 use crate::digest::Digest;
-use crate::id::{ActorId, HandoffId, ObligationId, ReceiptId, Text};
+use crate::id::{ActorId, ArtifactId, CapabilityId, HandoffId, ObligationId, ReceiptId, Text};
 use crate::reentry::TypedPredicate;
 use crate::refs::{ActorRef, ArtifactRef};
 use crate::time::Timestamp;
@@ -21,7 +21,33 @@ crate::contract! {
         "CP-C12-F09" lease_expiry: Option<Timestamp>,
         "CP-C12-F10" acceptance_condition: TypedPredicate,
         "CP-C12-F11" return_contract_ref: ArtifactRef;
+        /// Extensions in reverse-DNS keys; digested, never read by a decision (DEC-09).
         extensions: Option<crate::envelope::Extensions>
+    }
+}
+
+crate::words! {
+    /// What is owed when a responsibility is given back (DEC-113).
+    pub enum Owed {
+        /// Every result of work on the obligation since it was taken over.
+        Results = "results",
+        /// Every evidence about the obligation since then.
+        Evidence = "evidence",
+        /// Every attempt that is not settled.
+        UnsettledAttempts = "unsettled_attempts",
+    }
+}
+
+crate::contract! {
+    /// What a responsibility takes of whoever holds it, and what is owed when it is given back. A handoff names one as its
+    /// contract and one, the same or another, as its return contract. Spec: C12, DEC-113.
+    pub struct ResponsibilityContract = "RESPONSIBILITY_CONTRACT" {
+        "CP-C12-03" contract_id: ArtifactId,
+        /// What the recipient is registered to be able to do.
+        "CP-C12-03" capabilities: Vec<CapabilityId>,
+        /// The records that the handoff has to cite as context.
+        "CP-C12-04" context: Vec<ArtifactId>,
+        "CP-C12-12" owed_on_return: Vec<Owed>,
     }
 }
 

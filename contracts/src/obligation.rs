@@ -160,6 +160,7 @@ crate::contract! {
         "CP-C3-F10" closure_authority: ActorId,
         "CP-C3-F11" reentry_refs: Vec<ReentryId>,
         "CP-C3-F12" trigger_gap: Option<TriggerGap>;
+        /// Extensions in reverse-DNS keys; digested, never read by a decision (DEC-09).
         extensions: Option<crate::envelope::Extensions>
     }
 }

@@ -272,6 +272,7 @@ crate::contract! {
         "CP-C11-F08" expires_at: Option<Timestamp>,
         "CP-C11-F09" refresh_policy_ref: PolicyId,
         "CP-C11-F10" expiry_policy_ref: PolicyId;
+        /// Extensions in reverse-DNS keys; digested, never read by a decision (DEC-09).
         extensions: Option<crate::envelope::Extensions>
     }
 }

@@ -42,6 +42,7 @@ crate::contract! {
         "CP-C4-F08" workflow_options: Vec<WorkflowId>,
         "CP-C4-F09" disclosure_plan_ref: DisclosureId,
         "CP-C4-F10" allocation_ref: BudgetId;
+        /// Extensions in reverse-DNS keys; digested, never read by a decision (DEC-09).
         extensions: Option<crate::envelope::Extensions>
     }
 }

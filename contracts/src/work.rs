@@ -64,6 +64,7 @@ crate::contract! {
         "CP-C5-F08" output_contract_ref: VersionedRef,
         "CP-C5-F09" stop_condition: StopCondition,
         "CP-C5-F10" deadline: Option<Timestamp>;
+        /// Extensions in reverse-DNS keys; digested, never read by a decision (DEC-09).
         extensions: Option<crate::envelope::Extensions>
     }
 }
@@ -308,6 +309,7 @@ crate::contract! {
         "CP-C6-F05" objections: Vec<Objection>,
         "CP-C6-F06" unresolved: Vec<Unresolved>,
         "CP-C6-F07" skill_receipts: Vec<ArtifactRef>;
+        /// Extensions in reverse-DNS keys; digested, never read by a decision (DEC-09).
         extensions: Option<crate::envelope::Extensions>
     }
 }

@@ -1,7 +1,9 @@
 //! The judgment: one readable function, cheapest and most fundamental check first.
 
 use crate::bounds::{covers, misfit, violates};
-use crate::situation::{AttemptStanding, ClockStanding, DisclosureStanding, KeyStanding, Reservation, Situation};
+use crate::situation::{
+    AttemptStanding, ClockStanding, DisclosureStanding, KeyStanding, OwnershipStanding, Reservation, Situation,
+};
 use closer_contracts::adjudication::Phase;
 use closer_contracts::audit::Grant;
 use closer_contracts::branch;
@@ -315,6 +317,10 @@ fn ownership(situation: &Situation<'_>, denials: &mut Vec<Denial>) {
     let expired = ownership.lease_expiry.as_ref().is_some_and(|expiry| expiry <= situation.now);
     if branch!("monitor.lease_expired", expired) {
         let reason = format!("the lease of `{}` has expired", ownership.owner);
+        deny(denials, Code::LeaseExpired, CheckKind::Authority, situation.obligation_id, reason);
+    }
+    if branch!("monitor.ownership_fenced", ownership.standing == OwnershipStanding::Fenced) {
+        let reason = "a lease has ended, and nobody has accepted the responsibility since";
         deny(denials, Code::LeaseExpired, CheckKind::Authority, situation.obligation_id, reason);
     }
 }

@@ -16,6 +16,6 @@ pub use bounds::{covers, violates};
 pub use judge::{Admission, Verdict, judge};
 pub use release::{Appended, LastCheck, NotSent, Permit, release};
 pub use situation::{
-    AttemptStanding, ClockStanding, DisclosureStanding, KeyStanding, MovedFact, Offered, Ownership, Reservation,
-    Situation,
+    AttemptStanding, ClockStanding, DisclosureStanding, KeyStanding, MovedFact, Offered, Ownership, OwnershipStanding,
+    Reservation, Situation,
 };

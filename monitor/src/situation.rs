@@ -44,6 +44,17 @@ pub struct Ownership {
     pub owner: ActorId,
     /// When its lease ends; `None` for no limit.
     pub lease_expiry: Option<Timestamp>,
+    /// Whether the owner accepted it.
+    pub standing: OwnershipStanding,
+}
+
+/// How somebody came to answer for an obligation (DEC-53).
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum OwnershipStanding {
+    /// It was accepted, or has been its owner's from the beginning.
+    Held,
+    /// A lease ended and nobody has accepted since: what is in flight is reconciled, nothing is dispatched.
+    Fenced,
 }
 
 /// What the idempotency key stands for so far (§6.4).

@@ -36,10 +36,15 @@ pub fn covering_grant(view: &View, proposal: &ActionProposal, now: &Timestamp) -
                 .filter(|bound| bound.operation == proposal.operation)
                 .all(|bound| bound.admits(proposal.parameters.get(&bound.parameter)))
     };
+    // What the user allowed on other facts than those of now is asked anew, and never used.
+    let stands = |grant: &&closer_contracts::audit::Grant| {
+        branch!("action.answer_stands", crate::bench::changed_since_asked(view, &grant.grant_id).is_empty())
+    };
     let breadth = |grant: &&closer_contracts::audit::Grant| (grant.allowed_operations.len(), grant.targets.len());
     view.state
         .grants_allowing(&proposal.operation)
         .filter(covers)
+        .filter(stands)
         .min_by_key(breadth)
         .map(|grant| grant.grant_id.clone())
 }

@@ -1,17 +1,22 @@
 //! The Bench: what belongs to the user, the answers that come back, and the grants they lead to. Spec: §7.3, C13, DEC-63 to
 //! DEC-65.
 
+mod fate;
 mod refusal;
+mod subject;
+
+pub use fate::{Fate, fate};
+pub(crate) use subject::withdraw_stale;
+pub use subject::{changed, changed_since_asked, proposed, waits};
 
 use crate::entry::{ActivationEntry, ArtifactBody, Cause, Entry, Fired};
-use crate::incident;
 use crate::input::{Effect, Reply, Submission};
 use crate::intake;
 use crate::sequence::{Deciding, record_payload};
 use crate::services::{self, Lineage};
-use crate::view::{Episode, OnRecord, View};
+use crate::view::{Episode, OnRecord, Packet, View};
 use crate::work::lineage;
-use crate::{commit, conference, review, streams, urgent};
+use crate::{commit, streams};
 use closer_contracts::audit::{DecisionType, Delegability, Grant, Revocation, UserDecision};
 use closer_contracts::auth::AuthRecord;
 use closer_contracts::branch;
@@ -20,10 +25,10 @@ use closer_contracts::briefcase::{
 };
 use closer_contracts::delta::{AuthorityKind, AuthorityRef, Change};
 use closer_contracts::digest::Digest;
-use closer_contracts::id::{DecisionId, DeltaId, GrantId, Id, PayloadId, Text};
+use closer_contracts::envelope::Body;
+use closer_contracts::id::{DecisionId, DeltaId, EvidenceId, GrantId, Key, PayloadId, Text};
 use closer_contracts::item::{Item, ParameterBound};
 use closer_contracts::obligation::ObligationStatus;
-use closer_contracts::record::Reads;
 use closer_contracts::refs::{ArtifactRef, AuthenticatedIssuer, ProducerRole, TargetPattern};
 use closer_contracts::refusal::{CheckKind, Denial, RefusalCode as Code};
 use closer_contracts::time::Timestamp;
@@ -75,6 +80,74 @@ fn narrowest(proposal: &ActionProposal, now: &Timestamp) -> GrantProposal {
     }
 }
 
+/// The ways to answer that every packet offers; to allow only where something is proposed.
+fn options(proposal: Option<&ActionProposal>) -> Vec<Alternative> {
+    let option = |id: &str, text: &str, consequence: &str| Alternative {
+        option_id: id.into(),
+        text: Text::from(text),
+        consequence: Text::from(consequence),
+    };
+    let mut alternatives = Vec::new();
+    if proposal.is_some() {
+        alternatives.push(option(
+            "allow",
+            "Allow exactly this, once",
+            "the action is assessed anew and done under this grant",
+        ));
+    }
+    alternatives.push(option("refuse", "Do not allow it", "the effect stays blocked and the obligation stays open"));
+    alternatives.push(option("investigate", "Find out more first", "work goes on within what is granted"));
+    alternatives
+}
+
+/// The evidence that a packet shows: what the result relates, and the newest about the target that would be touched.
+fn shown(view: &View, episode: &Episode, result: &WorkResult, proposal: Option<&ActionProposal>) -> Vec<EvidenceId> {
+    let mut shown: Vec<EvidenceId> = result.assessments.iter().map(|relation| relation.evidence_id.clone()).collect();
+    shown.extend(proposal.and_then(|proposal| subject::newest_of(view, &episode.obligation_id, &proposal.target)));
+    shown.sort();
+    shown.dedup();
+    shown
+}
+
+/// What a packet says is not known: what the result leaves open, and what has changed since the same was asked before. One
+/// that rests on no evidence says so (§7.3).
+fn uncertain(view: &View, episode: &Episode, result: &WorkResult, proposal: Option<&ActionProposal>) -> Vec<Text> {
+    let mut unknown: Vec<Text> = result.unresolved.iter().map(|open| open.text.clone()).collect();
+    if let Some(action) = episode.actions.last().and_then(|id| view.actions.get(id)) {
+        let refused = view.refused.get(&Key::new(action.payload.id().as_str()));
+        unknown.extend(refused.map(|(code, _)| intake::bounded(&format!("the monitor refused it before: {code}"))));
+        let changed = changed_since_asked(view, &action.body.authority_ref);
+        unknown.extend(changed.iter().map(|fact| intake::bounded(&format!("{}: {}", fact.fact, fact.change))));
+    }
+    if unknown.is_empty() && shown(view, episode, result, proposal).is_empty() {
+        unknown.push(Text::from("no evidence on record bears on it"));
+    }
+    unknown
+}
+
+/// When a packet is to be answered by. One that asks the same anew keeps the time that is running: a question that keeps
+/// coming never outruns its deadline.
+fn deadline(view: &View, packet: &Briefcase, now: &Timestamp) -> Timestamp {
+    let running = subject::same(view, packet).filter_map(|(_, older)| older.packet.body.deadline.clone());
+    let running = running.filter(|deadline| branch!("bench.deadline_runs_on", deadline > now)).min();
+    running.unwrap_or_else(|| now.plus_ms(PACKET_MS))
+}
+
+/// Whether what an episode would ask is asked already, on the same evidence, and waits.
+#[must_use]
+pub fn is_asked(
+    view: &View,
+    episode: &Episode,
+    result: &OnRecord<WorkResult>,
+    proposal: Option<&ActionProposal>,
+    now: &Timestamp,
+) -> bool {
+    let drafted = draft(view, episode, result, proposal, now);
+    let packet = drafted.as_ref().ok().map(Payload::body);
+    let Some(Body::Briefcase(packet)) = packet else { return false };
+    subject::is_asked(view, packet)
+}
+
 /// Drafts the packet of an episode: the judgment that its result leaves to the user, or the authority that a proposal
 /// lacks. Nothing is recommended that nothing supports (C13).
 ///
@@ -97,21 +170,6 @@ pub fn draft(
         )),
         (None, None) => Text::from("How should this go on?"),
     };
-    let option = |id: &str, text: &str, consequence: &str| Alternative {
-        option_id: id.into(),
-        text: Text::from(text),
-        consequence: Text::from(consequence),
-    };
-    let mut alternatives = Vec::new();
-    if proposal.is_some() {
-        alternatives.push(option(
-            "allow",
-            "Allow exactly this, once",
-            "the action is assessed anew and done under this grant",
-        ));
-    }
-    alternatives.push(option("refuse", "Do not allow it", "the effect stays blocked and the obligation stays open"));
-    alternatives.push(option("investigate", "Find out more first", "work goes on within what is granted"));
     let packet = Briefcase {
         decision_id: DecisionId::new(crate::derived_id(
             "decision",
@@ -122,10 +180,10 @@ pub fn draft(
         decision_class,
         recommendation: None,
         recommendation_reason: Some(Text::from("the record supports no preference; the choice is the user's")),
-        alternatives,
-        evidence_refs: result.body.assessments.iter().map(|relation| relation.evidence_id.clone()).collect(),
+        alternatives: options(proposal),
+        evidence_refs: shown(view, episode, &result.body, proposal),
         dissent: Vec::new(),
-        remaining_uncertainty: result.body.unresolved.iter().map(|open| open.text.clone()).collect(),
+        remaining_uncertainty: uncertain(view, episode, &result.body, proposal),
         requested_authorization: proposal.map(|proposal| RequestedAuthorization::Action {
             proposal: proposal.clone(),
             grant: narrowest(proposal, now),
@@ -146,6 +204,7 @@ pub fn draft(
         status: PacketStatus::Open,
         extensions: None,
     };
+    let packet = Briefcase { deadline: Some(deadline(view, &packet, now)), ..packet };
     services::write(
         view,
         PayloadId::new(crate::derived_id("pl", packet.decision_id.as_str())),
@@ -164,6 +223,13 @@ pub(crate) fn intake(
     payload: &Arc<Payload>,
     auth: &AuthRecord,
 ) -> Result<Reply, Fault> {
+    let unexplained = packet.evidence_refs.is_empty() && packet.remaining_uncertainty.is_empty();
+    if branch!("bench.early_without_its_gap", unexplained) {
+        let reason = "a packet that rests on no evidence says what is not known";
+        let denial = Denial::new(Code::SchemaInvalid, CheckKind::Schema, reason).of(&packet.decision_id);
+        return deciding.refuse((&packet.decision_id).into(), Some(payload.content_digest()), vec![denial]);
+    }
+    subject::refresh(deciding, packet)?;
     let reference = record_payload(deciding, payload, auth, vec![streams::bench()], Vec::new())?;
     deciding.effects.push(Effect::OnTheBench(packet.decision_id.clone()));
     let awaiting = status_changes(
@@ -207,119 +273,6 @@ fn status_changes(view: &View, packet: &Briefcase, status: ObligationStatus, rea
         .collect()
 }
 
-/// Decides on an artifact that somebody submits: a decision, a restriction, a declaration, a reconciliation.
-pub(crate) fn decide_artifact(
-    deciding: &mut Deciding<'_>,
-    submission: &Submission<ArtifactBody>,
-    reads: &dyn Reads,
-) -> Result<Reply, Fault> {
-    let body = &*submission.content;
-    let subject = Id::new(body.id().as_str());
-    let digest = body.digest()?;
-    if let Err(denials) = intake::artifact(deciding.view, submission, deciding.at, reads, digest) {
-        return deciding.refuse(subject, Some(digest), denials);
-    }
-    match body {
-        ArtifactBody::UserDecision(decision) => decide(deciding, submission, decision, digest),
-        ArtifactBody::RestrictionStatement(statement) => {
-            if branch!("bench.statement_of_another", submission.producer.actor_id != statement.issuer) {
-                let denial = Denial::new(
-                    Code::Unauthenticated,
-                    CheckKind::Authentication,
-                    "the statement is not its issuer's own",
-                );
-                return deciding.refuse(subject, Some(digest), vec![denial.of(&statement.issuer)]);
-            }
-            let auth = deciding.batch.auth(submission.auth.record())?;
-            let reply = urgent::restrict(deciding, statement, auth)?;
-            deciding.fire()?;
-            Ok(reply)
-        }
-        ArtifactBody::Declaration(_) => {
-            authored(deciding, submission, ProducerRole::User, "a declaration is the user's")
-        }
-        ArtifactBody::ReconciliationReceipt(receipt) => {
-            let owner = reconciles(deciding.view, receipt, &submission.producer.actor_id);
-            if branch!("bench.reconciles_without_authority", !owner) {
-                let reason = "an urgent restriction is reconciled by its independent owner or the user";
-                let denial =
-                    Denial::new(Code::MissingAuthority, CheckKind::Authority, reason).of(&submission.producer.actor_id);
-                return deciding.refuse(subject, Some(digest), vec![denial]);
-            }
-            recorded(deciding, submission)
-        }
-        ArtifactBody::Confession(confession) => {
-            if branch!("bench.confesses_nothing_on_record", !is_on_record(deciding.view, confession)) {
-                let reason = "a confession names an assertion or attempt on record and its obligation";
-                let denial =
-                    Denial::new(Code::UnresolvedRef, CheckKind::Resolution, reason).of(&confession.affected.id);
-                return deciding.refuse(subject, Some(digest), vec![denial]);
-            }
-            recorded(deciding, submission)
-        }
-        ArtifactBody::Incident(incident) => incident::open(deciding, submission, incident),
-        ArtifactBody::IncidentStep(step) => incident::take(deciding, submission, step),
-        ArtifactBody::Conference(contract) => conference::open(deciding, submission, contract),
-        ArtifactBody::ReviewReceipt(receipt) => review::intake(deciding, submission, receipt),
-        ArtifactBody::ConferenceMove(made) => conference::make(deciding, submission, made),
-        ArtifactBody::MatchReceipt(_)
-        | ArtifactBody::DisclosureReceipt(_)
-        | ArtifactBody::CommitReceipt(_)
-        | ArtifactBody::AcceptanceReceipt(_)
-        | ArtifactBody::ReadSet(_)
-        | ArtifactBody::Proceeding(_) => {
-            let denial = Denial::new(
-                Code::MissingAuthority,
-                CheckKind::Authority,
-                "this receipt is written by its service alone",
-            );
-            deciding.refuse(subject, Some(digest), vec![denial.of(body.kind())])
-        }
-    }
-}
-
-/// Whether what a confession is about is on record: a payload, a receipt or an attempt's intent, and the obligation (§8.1).
-fn is_on_record(view: &View, confession: &closer_contracts::audit::Confession) -> bool {
-    let affected = &confession.affected;
-    let attempted = view.attempts.values().any(|attempt| attempt.intent_ref == *affected);
-    let known = attempted || view.chain.holds(affected);
-    known && view.state.obligation(&confession.affected_obligation).is_some()
-}
-
-fn reconciles(
-    view: &View,
-    receipt: &closer_contracts::audit::ReconciliationReceipt,
-    who: &closer_contracts::id::ActorId,
-) -> bool {
-    let urgent = view.commits.values().find(|committed| {
-        committed.receipt_ref.as_ref().is_some_and(|reference| reference.digest == receipt.urgent_commit_ref.digest)
-    });
-    let owner = urgent
-        .and_then(|committed| committed.receipt.as_ref()?.urgent_details.as_ref())
-        .is_some_and(|details| details.independent_owner == *who);
-    owner || (urgent.is_some() && view.state.is_user(who))
-}
-
-fn authored(
-    deciding: &mut Deciding<'_>,
-    submission: &Submission<ArtifactBody>,
-    role: ProducerRole,
-    reason: &str,
-) -> Result<Reply, Fault> {
-    if branch!("bench.author_lacks_role", submission.producer.role != role) {
-        let denial =
-            Denial::new(Code::MissingAuthority, CheckKind::Authority, reason).of(&submission.producer.actor_id);
-        return deciding.refuse(Id::new(submission.content.id().as_str()), None, vec![denial]);
-    }
-    recorded(deciding, submission)
-}
-
-fn recorded(deciding: &mut Deciding<'_>, submission: &Submission<ArtifactBody>) -> Result<Reply, Fault> {
-    let reference = deciding.batch.artifact((*submission.content).clone(), vec![streams::bench()])?;
-    deciding.batch.auth(submission.auth.record())?;
-    Ok(Reply::Recorded(vec![reference]))
-}
-
 /// The packet that a decision answers: its reference names the packet's decision id and the version that was shown.
 #[must_use]
 pub fn packet_of(decision: &UserDecision) -> DecisionId {
@@ -327,15 +280,20 @@ pub fn packet_of(decision: &UserDecision) -> DecisionId {
 }
 
 /// The user answers a packet. Only a scoped authorization leads to a grant, and never to a wider one than was shown.
-fn decide(
+pub(crate) fn decide(
     deciding: &mut Deciding<'_>,
     submission: &Submission<ArtifactBody>,
     decision: &UserDecision,
     digest: Digest,
 ) -> Result<Reply, Fault> {
-    let denials = unanswerable(deciding.view, submission, decision);
+    let denials = unanswerable(deciding.view, submission, decision, &deciding.at.now);
     if !denials.is_empty() {
-        return deciding.refuse((&decision.decision_id).into(), Some(digest), denials);
+        let late = is_late(deciding, decision) && !denials.iter().any(|denial| denial.code == Code::MissingAuthority);
+        let reply = deciding.refuse((&decision.decision_id).into(), Some(digest), denials)?;
+        if late {
+            subject::withdraw(deciding, &packet_of(decision), "an answer came after its deadline")?;
+        }
+        return Ok(reply);
     }
     let Some(packet) = deciding.view.packets.get(&packet_of(decision)) else {
         return Ok(Reply::Recorded(Vec::new()));
@@ -346,8 +304,7 @@ fn decide(
     let mut changes = status_changes(deciding.view, &packet.body, ObligationStatus::Active, "the user has answered");
     let mut authorities = Vec::new();
     if branch!("bench.answer_authorizes", decision.decision_type == DecisionType::ScopedAuthorization) {
-        let asked = packet.body.requested_authorization.as_ref().map(|requested| requested.grant());
-        changes.extend(asked.map(|asked| grant(decision, asked, auth_ref)));
+        changes.extend(authorized(&packet.body, decision).map(|asked| grant(decision, &asked, auth_ref)));
         authorities.push(AuthorityRef { kind: AuthorityKind::UserDecision, reference: decision_ref.clone() });
     }
     let refused = branch!("bench.answer_refuses", decision.decision_type == DecisionType::Rejection);
@@ -393,7 +350,29 @@ fn decide(
     Ok(Reply::Recorded(vec![decision_ref]))
 }
 
-fn grant_id(decision: &UserDecision) -> GrantId {
+/// What an answer authorizes: what was asked, or the narrowest grant for the action that the user put in its place.
+#[must_use]
+pub(crate) fn authorized(packet: &Briefcase, decision: &UserDecision) -> Option<GrantProposal> {
+    let asked = packet.requested_authorization.as_ref()?.grant();
+    Some(match &decision.amendment {
+        None => asked.clone(),
+        Some(amended) => GrantProposal { expiry: asked.expiry.clone(), ..narrowest(amended, &asked.expiry) },
+    })
+}
+
+/// The action that an episode carries out because the user put it in another's place, and the result it was proposed in.
+#[must_use]
+pub fn amendment(view: &View, episode: &Episode) -> Option<(PayloadId, ActionProposal)> {
+    let causes = episode.causes.iter().filter_map(|cause| cause.match_receipt.as_ref());
+    let decision = causes.filter_map(|cited| view.amended.get(&DecisionId::new(cited.id.as_str()))).next_back()?;
+    let packet = &view.packets.get(&packet_of(decision))?.packet.payload;
+    let result = packet.envelope().parents.iter().find(|parent| view.results.contains_key(*parent))?;
+    Some((result.clone(), decision.amendment.clone()?))
+}
+
+/// The grant that an answer leads to.
+#[must_use]
+pub fn grant_id(decision: &UserDecision) -> GrantId {
     GrantId::new(crate::derived_id("grant", decision.decision_id.as_str()))
 }
 
@@ -414,8 +393,37 @@ fn grant(decision: &UserDecision, asked: &GrantProposal, auth_ref: ArtifactRef) 
     }
 }
 
+fn is_over(packet: &Packet, now: &Timestamp) -> bool {
+    packet.packet.body.deadline.as_ref().is_some_and(|deadline| deadline <= now)
+}
+
+/// Whether an answer comes to a packet that waits, after its deadline.
+fn is_late(deciding: &Deciding<'_>, decision: &UserDecision) -> bool {
+    let packet = deciding.view.packets.get(&packet_of(decision));
+    packet.is_some_and(|packet| waits(packet) && is_over(packet, &deciding.at.now))
+}
+
+/// Why a packet is no longer open to be answered as it was shown.
+fn no_longer_open(view: &View, packet: &Packet) -> String {
+    let answered = packet.decision.as_ref().and_then(|reference| {
+        let decisions = view.decisions.get(&packet.packet.body.decision_id)?;
+        decisions.iter().find(|(known, _)| known == reference)
+    });
+    match answered {
+        Some((_, decision)) => {
+            format!("it was answered before: {} by {}", decision.decision_type, decision.authenticated_issuer.identity)
+        }
+        None => format!("it is {}; look at what is asked now", packet.status),
+    }
+}
+
 /// Why an answer does not count: not the user's, no such packet, an older version of it, or no answer at all (DEC-64).
-fn unanswerable(view: &View, submission: &Submission<ArtifactBody>, decision: &UserDecision) -> Vec<Denial> {
+fn unanswerable(
+    view: &View,
+    submission: &Submission<ArtifactBody>,
+    decision: &UserDecision,
+    now: &Timestamp,
+) -> Vec<Denial> {
     let who = &submission.producer;
     let mut denials = Vec::new();
     let own = who.role == ProducerRole::User && who.actor_id == decision.authenticated_issuer.identity;
@@ -440,10 +448,21 @@ fn unanswerable(view: &View, submission: &Submission<ArtifactBody>, decision: &U
     let honoured = decision.decision_type == DecisionType::Rejection && !repeated;
     if branch!("bench.packet_stale", !shown && !honoured) {
         let reason = match repeated {
-            true => "the packet was refused before; that answer stands",
-            false => "the answer is to a version of the packet that is no longer open; look at it again",
+            true => "the packet was refused before; that answer stands".to_owned(),
+            false => no_longer_open(view, packet),
         };
         denials.push(Denial::new(Code::StalePacket, CheckKind::Resolution, reason).of(&decision.decision_id));
+    } else if branch!("bench.answer_late", !honoured && is_over(packet, now)) {
+        let reason =
+            "the answer came after the packet's deadline and did nothing; it is asked anew where it still matters";
+        denials.push(Denial::new(Code::StalePacket, CheckKind::Resolution, reason).of(&decision.decision_id));
+    }
+    if let Some(amended) = &decision.amendment {
+        let of_the_same = proposed(&packet.packet.body).is_some_and(|proposal| proposal.operation == amended.operation);
+        if branch!("bench.amends_another_operation", !of_the_same) {
+            let reason = "an amendment changes the action that the packet proposes, and not into another operation";
+            denials.push(Denial::new(Code::SubjectMismatch, CheckKind::Authority, reason).of(&decision.decision_id));
+        }
     }
     if branch!("bench.only_acknowledged", decision.decision_type == DecisionType::Acknowledgment) {
         denials.push(

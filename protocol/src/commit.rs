@@ -275,12 +275,13 @@ fn suspends_issuer(view: &View, change: &Change) -> bool {
     held.is_some_and(|held| *appointment == Appointment { broad_suspended: true, ..held.clone() })
 }
 
-/// A grant made from a decision is never wider than what the packet asked for (DEC-65).
+/// A grant made from a decision is never wider than what the packet asked for, or than the one action that the user put in
+/// its place (DEC-65).
 fn within_decision(view: &View, decision: &closer_contracts::audit::UserDecision, change: &Change) -> bool {
     let Some(packet) = view.packets.get(&crate::bench::packet_of(decision)) else {
         return false;
     };
-    let Some(asked) = packet.packet.body.requested_authorization.as_ref().map(|requested| requested.grant()) else {
+    let Some(asked) = crate::bench::authorized(&packet.packet.body, decision) else {
         return false;
     };
     let Change::Add { item } = change else {

@@ -125,7 +125,8 @@ pub(crate) fn admit(
         Some(id) => view.adjudications.get(id),
         None => newest_assessment(view, action),
     };
-    let moved = offered.map_or_else(Vec::new, |offered| moved(view, &offered.body.adjudication_id, reads));
+    let mut moved = offered.map_or_else(Vec::new, |offered| moved(view, &offered.body.adjudication_id, reads));
+    moved.extend(crate::bench::changed_since_asked(view, &action.authority_ref));
     let assessed = offered.and_then(|offered| {
         let id = closer_contracts::id::ActionId::new(offered.body.subject.id.as_str());
         view.logical.get(&id).and_then(|payload_id| view.actions.get(payload_id))

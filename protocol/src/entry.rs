@@ -13,7 +13,7 @@ use closer_contracts::contract::Check;
 use closer_contracts::digest::Digest;
 use closer_contracts::event::MatchReceipt;
 use closer_contracts::fault::Fault;
-use closer_contracts::handoff::AcceptanceReceipt;
+use closer_contracts::handoff::{AcceptanceReceipt, HandoffConsent, ResponsibilityContract};
 use closer_contracts::id::{
     ActionId, ActorId, AdjudicationId, ArtifactId, AttemptId, BudgetId, EpisodeId, EventId, Id, Key, ObligationId,
     PayloadId, ReentryId, Text,
@@ -106,6 +106,10 @@ artifacts! {
     RestrictionStatement(RestrictionStatement) = "restriction_statement" by statement_id,
     /// The review of an urgent commit.
     ReconciliationReceipt(ReconciliationReceipt) = "reconciliation_receipt" by receipt_id,
+    /// What a responsibility takes of whoever holds it.
+    ResponsibilityContract(ResponsibilityContract) = "responsibility_contract" by contract_id,
+    /// A recipient's consent to a handoff.
+    HandoffConsent(HandoffConsent) = "handoff_consent" by handoff_ref,
     /// An accepted handoff.
     AcceptanceReceipt(AcceptanceReceipt) = "acceptance_receipt" by receipt_id,
     /// A discrepancy.
@@ -138,6 +142,8 @@ impl ArtifactBody {
             Self::CommitReceipt(_) => Some(SigningScope::CommitReceipt),
             Self::RestrictionStatement(_) => Some(SigningScope::RestrictionStatement),
             Self::ReconciliationReceipt(_) => Some(SigningScope::ReconciliationReceipt),
+            Self::ResponsibilityContract(_) => Some(SigningScope::ResponsibilityContract),
+            Self::HandoffConsent(_) => Some(SigningScope::HandoffConsent),
             Self::AcceptanceReceipt(_) => Some(SigningScope::AcceptanceReceipt),
             Self::Confession(_) => Some(SigningScope::Confession),
             Self::Incident(_) | Self::IncidentStep(_) => Some(SigningScope::DisclosureIncident),
@@ -414,6 +420,12 @@ word_enum! {
         DisclosureIncident = "disclosure_incident",
         /// What a recipient was given is withdrawn (§4.3).
         DisclosureWithdrawn = "disclosure_withdrawn",
+        /// A packet was taken back: what it rests on has changed (§7.3).
+        PacketWithdrawn = "packet_withdrawn",
+        /// A newer packet asks the same in a packet's place (§7.3).
+        PacketRefreshed = "packet_refreshed",
+        /// What a handoff's acceptance takes has been seen to hold (C12).
+        AcceptanceVerified = "acceptance_verified",
     }
 }
 

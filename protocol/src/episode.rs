@@ -12,6 +12,7 @@ use crate::streams;
 use crate::view::{Attempt, Episode, OnRecord, View};
 use closer_contracts::action::Action;
 use closer_contracts::adjudication::{Disposition, Phase, Stance};
+use closer_contracts::audit::DecisionType;
 use closer_contracts::branch;
 use closer_contracts::fault::Fault;
 use closer_contracts::id::{
@@ -73,12 +74,15 @@ pub(crate) fn open(
 }
 
 /// The obligations that the scheduler may open an episode on now: open, made eligible by something, with no episode under
-/// way, and no more of them than the profile's fan-out leaves room for.
+/// way, and no more of them than the profile's fan-out leaves room for. Who waits longest comes first, so that nobody waits
+/// for ever however often others come (§8.3).
 #[must_use]
 pub fn openable(view: &View) -> Vec<ObligationId> {
     let room = (view.state.limits().fan_out_max as usize).saturating_sub(view.under_way.len());
     let is_open = |id: &ObligationId| view.state.obligation(id).is_some_and(|obligation| obligation.status.is_open());
-    let waiting = view.eligible.keys().filter(|id| !view.under_way.contains_key(*id) && is_open(id));
+    let waiting = view.turns.iter().map(|(_, id)| id);
+    let waiting =
+        waiting.filter(|id| branch!("episode.may_be_opened", !view.under_way.contains_key(*id) && is_open(id)));
     waiting.take(room).cloned().collect()
 }
 
@@ -223,12 +227,17 @@ fn ending(end: EpisodeEnd, reason: impl Into<Text>) -> Next {
     Next::End { end, reason: reason.into() }
 }
 
-/// The participant that does the work: the first current one in id order. One fixed worker is a complete configuration.
+/// The participant that does the work on an obligation: whoever holds it, where that is a participant, else the first
+/// current one in id order. One fixed worker is a complete configuration.
 #[must_use]
-pub fn participant(view: &View) -> Option<ActorId> {
+pub fn participant(view: &View, obligation_id: &ObligationId) -> Option<ActorId> {
     let works = |identity: &&Identity| {
         identity.standing == Standing::Current && identity.roles.contains(&ProducerRole::Participant)
     };
+    let owner = view.ownership(obligation_id).and_then(|held| view.state.identity(&held.owner).cloned());
+    if let Some(owner) = owner.filter(|owner| branch!("episode.owner_works", works(&owner))) {
+        return Some(owner.actor_id);
+    }
     let identities = view.state.items(ItemKind::Identity).filter_map(|accepted| accepted.item.as_identity());
     identities.into_iter().find(works).map(|identity| identity.actor_id.clone())
 }
@@ -243,6 +252,9 @@ pub fn next(view: &View, episode: &Episode, at: &Moment) -> Next {
     if branch!("episode.bound_reached", !in_flight && episode.stops_at <= at.now) {
         return ending(EpisodeEnd::BoundReached, "the episode's time is over");
     }
+    if let Some((result, proposal)) = bench::amendment(view, episode) {
+        return next_amended(view, episode, &result, &proposal, at);
+    }
     let round = view.conferences.of_episode(&episode.episode_id);
     if let Some(round) = round.filter(|round| branch!("episode.conference_under_way", round.report.is_none())) {
         return Next::Confer { conference_id: round.contract.conference_id.clone() };
@@ -250,11 +262,11 @@ pub fn next(view: &View, episode: &Episode, at: &Moment) -> Next {
     if round.is_some() {
         let results = results_of(view, episode);
         // What one of several leaves to the user is asked before anything that another proposes is done.
-        let asked = for_the_user(episode, &results).filter(|_| branch!("episode.user_asked_first", true));
+        let asked = for_the_user(view, episode, &results, at).filter(|_| branch!("episode.user_asked_first", true));
         return asked.unwrap_or_else(|| next_on(view, episode, &results, at));
     }
     let Some(work_id) = episode.work.last() else {
-        return match participant(view) {
+        return match participant(view, &episode.obligation_id) {
             Some(participant) => Next::Work { participant, role: Key::from("worker") },
             None => ending(EpisodeEnd::NoAnswer, "no participant is registered"),
         };
@@ -276,7 +288,7 @@ pub fn next(view: &View, episode: &Episode, at: &Moment) -> Next {
         };
     };
     // Authority that is missing is asked for with the action that lacks it; a choice of the user comes before any action.
-    let asked = for_the_user(episode, &[result])
+    let asked = for_the_user(view, episode, &[result], at)
         .filter(|_| branch!("episode.user_asked_first", bench::leaves_a_choice(&result.body)));
     asked.unwrap_or_else(|| next_on(view, episode, &[result], at))
 }
@@ -296,18 +308,42 @@ fn next_on(view: &View, episode: &Episode, results: &[&OnRecord<WorkResult>], at
             }
         }
     }
-    for_the_user(episode, results).unwrap_or_else(|| next_delta(view, episode))
+    for_the_user(view, episode, results, at).unwrap_or_else(|| next_delta(view, episode))
+}
+
+/// What the user put in a proposal's place is carried out as it was said; nobody is asked for a proposal again.
+fn next_amended(view: &View, episode: &Episode, result: &PayloadId, proposal: &ActionProposal, at: &Moment) -> Next {
+    let Some(result) = view.results.get(result) else {
+        return ending(EpisodeEnd::Refused, "the result that was amended is not on record");
+    };
+    next_for(view, episode, result, proposal, at).unwrap_or_else(|| next_delta(view, episode))
+}
+
+/// Asks the user, or goes no further where the same is asked already or was asked in this episode.
+fn ask(
+    view: &View,
+    episode: &Episode,
+    result: &OnRecord<WorkResult>,
+    proposal: Option<&ActionProposal>,
+    at: &Moment,
+    reason: &'static str,
+) -> Next {
+    let asked = !episode.packets.is_empty() || bench::is_asked(view, episode, result, proposal, &at.now);
+    match asked {
+        true => ending(EpisodeEnd::AwaitingUser, reason),
+        false => Next::AskUser {
+            result: result.payload.id().clone(),
+            proposal: proposal.map(|known| Box::new(known.clone())),
+        },
+    }
 }
 
 /// The question that a result leaves to the user, or that it has been asked.
-fn for_the_user(episode: &Episode, results: &[&OnRecord<WorkResult>]) -> Option<Next> {
+fn for_the_user(view: &View, episode: &Episode, results: &[&OnRecord<WorkResult>], at: &Moment) -> Option<Next> {
     let mut results = results.iter();
     let result =
         results.find(|result| branch!("episode.judgment_is_the_users", bench::belongs_to_user(&result.body)))?;
-    Some(match episode.packets.is_empty() {
-        true => Next::AskUser { result: result.payload.id().clone(), proposal: None },
-        false => ending(EpisodeEnd::AwaitingUser, "a judgment of the user is awaited"),
-    })
+    Some(ask(view, episode, result, None, at, "a judgment of the user is awaited"))
 }
 
 /// How often a stage's payload is drafted anew because it was refused, before the episode ends as refused.
@@ -352,16 +388,35 @@ fn next_for(
             Some(grant) => {
                 Next::Act { result: result.payload.id().clone(), proposal: Box::new(proposal.clone()), grant }
             }
-            None if episode.packets.is_empty() => {
-                Next::AskUser { result: result.payload.id().clone(), proposal: Some(Box::new(proposal.clone())) }
-            }
-            None => ending(EpisodeEnd::AwaitingUser, "the authority for a proposed action is the user's to give"),
+            None => ask(view, episode, result, Some(proposal), at, UNGRANTED),
         });
     };
     match view.attempts.get(&action.body.attempt_id) {
-        None => Some(next_before_dispatch(view, episode, action)),
+        None => {
+            let next = next_before_dispatch(view, episode, action);
+            let refused = matches!(&next, Next::End { end: EpisodeEnd::Refused, .. });
+            Some(match refused && answer_overtaken(view, action) {
+                true => ask(view, episode, result, Some(proposal), at, UNGRANTED),
+                false => next,
+            })
+        }
         Some(attempt) => next_after_dispatch(view, episode, attempt),
     }
+}
+
+const UNGRANTED: &str = "the authority for a proposed action is the user's to give";
+
+/// Whether an action was refused that rests on an answer of the user, for a fact that has changed since: it is asked anew.
+fn answer_overtaken(view: &View, action: &OnRecord<Action>) -> bool {
+    let asked = view.answers.get(&action.body.authority_ref);
+    let newest = asked.and_then(|packet| view.decisions.get(packet)?.last());
+    let answered = newest.is_some_and(|(_, decision)| decision.decision_type == DecisionType::ScopedAuthorization);
+    let refused = view.refused.get(&Key::new(action.payload.id().as_str())).map(|(code, _)| *code);
+    let changed = matches!(
+        refused,
+        Some(Code::StaleVersion | Code::GrantRevoked | Code::GrantExpired | Code::RegistryExpired | Code::Restricted)
+    );
+    branch!("episode.answer_overtaken", answered && changed)
 }
 
 fn next_before_dispatch(view: &View, episode: &Episode, action: &OnRecord<Action>) -> Next {
@@ -390,7 +445,10 @@ fn next_before_dispatch(view: &View, episode: &Episode, action: &OnRecord<Action
         .map_or((None, 0), |(code, times)| (Some(*code), *times as usize));
     match code {
         _ if refused < assessments.len() => Next::Dispatch { payload_id },
-        Some(Code::StaleVersion) if branch!("episode.judge_again", assessments.len() < ASSESSMENTS_MAX) => {
+        Some(Code::StaleVersion)
+            if bench::changed_since_asked(view, &action.body.authority_ref).is_empty()
+                && branch!("episode.judge_again", assessments.len() < ASSESSMENTS_MAX) =>
+        {
             Next::Assess { payload_id }
         }
         Some(code) => ending(EpisodeEnd::Refused, format!("the monitor refused the action: {code}")),

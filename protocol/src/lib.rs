@@ -37,12 +37,16 @@ pub mod adjudicate;
 pub mod commit;
 pub mod delta;
 
+mod artifact;
 pub mod bench;
+pub mod briefcase;
 pub mod cancel;
 pub mod review;
 pub mod tick;
 pub mod timers;
 pub mod urgent;
+
+pub mod handoff;
 
 pub mod episode;
 pub mod genesis;

@@ -302,6 +302,8 @@ impl Touched {
                 | ArtifactBody::Conference(_)
                 | ArtifactBody::ConferenceMove(_)
                 | ArtifactBody::Proceeding(_)
+                | ArtifactBody::ResponsibilityContract(_)
+                | ArtifactBody::HandoffConsent(_)
                 | ArtifactBody::ReviewReceipt(_) => {}
             },
             Entry::Commit(commit) => self.by_commit(commit),

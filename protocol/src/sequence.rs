@@ -17,8 +17,8 @@ use crate::input::{Effect, Input, Moment, Reply, Step};
 use crate::intake::{self, Refused};
 use crate::view::{Divergence, View};
 use crate::{
-    adjudicate, bench, commit, conference, delta, disclose, dispatch, episode, matching, readback, streams, urgent,
-    work,
+    adjudicate, artifact, bench, commit, conference, delta, disclose, dispatch, episode, matching, readback, streams,
+    urgent, work,
 };
 use closer_contracts::audit::DisclosureReceipt;
 use closer_contracts::branch;
@@ -97,7 +97,7 @@ impl Deciding<'_> {
         for fired in matching::fired(&view, self.at, self.batch.entries()) {
             crate::tick::fire(self, fired)?;
         }
-        Ok(())
+        bench::withdraw_stale(self)
     }
 }
 
@@ -199,7 +199,7 @@ fn decide(
         },
         Input::Issue { work, disclosure } => issue(&mut deciding, work, disclosure, reads)?,
         Input::Disclose(submission) => disclose::answer(&mut deciding, submission)?,
-        Input::Artifact(submission) => bench::decide_artifact(&mut deciding, submission, reads)?,
+        Input::Artifact(submission) => artifact::decide(&mut deciding, submission, reads)?,
         Input::Unreadable { subject, denial } => intake::unreadable(&mut deciding, subject, denial, unreadable)?,
         Input::Unseen { target, method, obligation_id, reason } => {
             readback::unseen(&mut deciding, target, method, obligation_id, reason)?
@@ -245,7 +245,7 @@ fn issue<'a>(
         Err(denials) => denials.clone(),
     };
     if denials.is_empty() || deciding.batch.taken().is_some() {
-        return work::issue(deciding, work, payload, submission.auth.record());
+        return work::issue(deciding, work, payload, &receipt.recipient, submission.auth.record());
     }
     deciding.batch = Batch::new(deciding.view, reads, &deciding.at.now, Lane::Ordinary);
     match admitted {
@@ -314,7 +314,8 @@ fn decide_payload(
         Body::Adjudication(body) => adjudicate::intake(deciding, body, payload, auth),
         Body::Delta(body) => delta::intake(deciding, body, payload, auth),
         Body::Briefcase(body) => bench::intake(deciding, body, payload, auth),
-        Body::Obligation(_) | Body::Route(_) | Body::Reentry(_) | Body::Handoff(_) => {
+        Body::Handoff(body) => crate::handoff::offer(deciding, body, payload, auth),
+        Body::Obligation(_) | Body::Route(_) | Body::Reentry(_) => {
             let reference = record_payload(deciding, payload, auth, Vec::new(), Vec::new())?;
             Ok(Reply::Recorded(vec![reference]))
         }

@@ -54,6 +54,7 @@ pub fn identities(user: &ActorId) -> Vec<Identity> {
             appointed_by: user.clone(),
             revoked_at: None,
             standing: Standing::Current,
+            worst_case: None,
         })
         .collect()
 }

@@ -7,8 +7,8 @@ use closer_contracts::action::Action;
 use closer_contracts::canonical::hash_parts;
 use closer_contracts::digest::Digest;
 use closer_contracts::id::{
-    ActionId, ActorId, AttemptId, EpisodeId, EventId, EvidenceId, IncidentId, Key, ObligationId, OperationId,
-    PayloadId, PropositionId, SourceId,
+    ActionId, ActorId, AttemptId, EpisodeId, EventId, EvidenceId, HandoffId, IncidentId, Key, ObligationId,
+    OperationId, PayloadId, PropositionId, SourceId,
 };
 use closer_contracts::item::{AffectedScope, ItemKind};
 use closer_contracts::record::{ClaimKey, StreamId};
@@ -192,6 +192,12 @@ pub fn artifact_claim(kind: &str, id: &str) -> ClaimKey {
 #[must_use]
 pub fn deduplication_claim(source: &SourceId, key: &Key) -> ClaimKey {
     ClaimKey::new(format!("dedup:{source}:{key}"))
+}
+
+/// A handoff's id stands for what was offered under it.
+#[must_use]
+pub fn handoff_claim(id: &HandoffId) -> ClaimKey {
+    ClaimKey::new(format!("handoff:{id}"))
 }
 
 /// An event's id stands for its content.

@@ -7,7 +7,7 @@ use crate::sequence::Deciding;
 use crate::services::{self, Lineage};
 use crate::timers::{self, Due};
 use crate::view::View;
-use crate::{cancel, episode, streams, urgent};
+use crate::{bench, cancel, episode, handoff, streams, urgent};
 use closer_contracts::branch;
 use closer_contracts::delta::Change;
 use closer_contracts::fault::Fault;
@@ -44,6 +44,10 @@ pub(crate) fn tick(deciding: &mut Deciding<'_>) -> Result<Reply, Fault> {
             }
         }
     }
+    for handoff in handoff::unverified(deciding.view) {
+        handoff::verify(deciding, handoff)?;
+    }
+    bench::withdraw_stale(deciding)?;
     Ok(Reply::Recorded(Vec::new()))
 }
 

@@ -32,7 +32,7 @@ use closer_contracts::refs::ArtifactRef;
 use closer_contracts::refusal::{Refusal, RefusalCode};
 use closer_contracts::time::Timestamp;
 use closer_contracts::work::{Work, WorkResult};
-use closer_monitor::Ownership;
+use closer_monitor::{Ownership, OwnershipStanding};
 use closer_state::{Commit, State};
 use imbl::{OrdMap, OrdSet};
 use std::sync::Arc;
@@ -155,6 +155,12 @@ pub struct View {
     pub matches: OrdMap<EventId, (ArtifactRef, Arc<MatchReceipt>)>,
     /// Why obligations are eligible for work, until an episode takes that up.
     pub eligible: OrdMap<ObligationId, Vec<Cause>>,
+    /// The eligible obligations in the order in which they became so.
+    pub turns: OrdSet<(u64, ObligationId)>,
+    /// The turn of each.
+    pub turn_of: OrdMap<ObligationId, u64>,
+    /// The newest turn that was given.
+    pub turn: u64,
     /// Trigger activations that have been taken up: (trigger, activation key).
     pub activated: OrdSet<(ReentryId, Digest)>,
     /// Episodes by id.
@@ -197,6 +203,8 @@ pub struct View {
     pub observed: OrdMap<ObservationStreamId, (u64, EvidenceId)>,
     /// Every observation by stream and number.
     pub numbered: OrdMap<(ObservationStreamId, u64), EvidenceId>,
+    /// What was offered to be handed over, on which contracts, and what each obligation is held under.
+    pub handoffs: crate::handoff::Handoffs,
     /// Acceptances by handoff.
     pub acceptances: OrdMap<HandoffId, (ArtifactRef, Arc<AcceptanceReceipt>)>,
     /// Dependencies that were accepted once and have been removed.
@@ -211,6 +219,12 @@ pub struct View {
     pub committed: OrdMap<DeltaId, u64>,
     /// Packets by decision id.
     pub packets: OrdMap<DecisionId, Packet>,
+    /// The packets that wait for an answer.
+    pub waiting: OrdSet<DecisionId>,
+    /// The packet whose answer each grant comes from.
+    pub answers: OrdMap<GrantId, DecisionId>,
+    /// Answers that amend what was proposed, by their own id.
+    pub amended: OrdMap<DecisionId, Arc<UserDecision>>,
     /// Decisions by packet.
     pub decisions: OrdMap<DecisionId, Vec<(ArtifactRef, Arc<UserDecision>)>>,
     /// Declarations by id.
@@ -360,7 +374,8 @@ impl View {
                 self.deltas.insert(body.delta_id.clone(), Self::on_record(payload, body, admitted_at));
             }
             Body::Briefcase(body) => self.fold_packet(payload, body, admitted_at),
-            Body::Obligation(_) | Body::Route(_) | Body::Reentry(_) | Body::Handoff(_) => {}
+            Body::Handoff(body) => self.handoffs.fold_offer(Self::on_record(payload, body, admitted_at)),
+            Body::Obligation(_) | Body::Route(_) | Body::Reentry(_) => {}
         }
         self.fold_stage(payload);
     }
@@ -395,6 +410,15 @@ impl View {
             decision: None,
         };
         self.packets.insert(body.decision_id.clone(), packet);
+        self.set_waiting(&body.decision_id);
+    }
+
+    /// Keeps the index of waiting packets in step with a packet's status.
+    fn set_waiting(&mut self, decision_id: &DecisionId) {
+        match self.packets.get(decision_id).is_some_and(crate::bench::waits) {
+            true => drop(self.waiting.insert(decision_id.clone())),
+            false => drop(self.waiting.remove(decision_id)),
+        }
     }
 
     fn fold_artifact(&mut self, artifact: &Arc<ArtifactBody>, admitted_at: &Timestamp) -> Result<(), Divergence> {
@@ -443,7 +467,9 @@ impl View {
             ArtifactBody::ReadSet(read_set) => {
                 self.read_sets.insert(read_set.adjudication_id.clone(), Arc::new((**read_set).clone()));
             }
+            ArtifactBody::ResponsibilityContract(contract) => self.handoffs.fold_contract(reference, contract),
             ArtifactBody::AcceptanceReceipt(receipt) => {
+                self.handoffs.fold_acceptance(receipt);
                 let entry = (reference, Arc::new((**receipt).clone()));
                 self.acceptances.insert(receipt.handoff_ref.clone(), entry);
             }
@@ -460,7 +486,7 @@ impl View {
                 let entry = (reference, Arc::new((**confession).clone()));
                 self.confessions.insert(confession.confession_id.clone(), entry);
             }
-            ArtifactBody::RestrictionStatement(_) => {}
+            ArtifactBody::RestrictionStatement(_) | ArtifactBody::HandoffConsent(_) => {}
         }
         Ok(())
     }
@@ -476,7 +502,7 @@ impl View {
                 activation_key: None,
                 reason: rationale.map_or_else(|| "the event matched".into(), |rationale| rationale.reason.clone()),
             };
-            self.eligible.entry(obligation_id.clone()).or_default().push(cause);
+            self.make_eligible(obligation_id.clone(), cause);
         }
         self.matches.insert(event, (reference, Arc::new(receipt.clone())));
     }
@@ -484,17 +510,22 @@ impl View {
     fn fold_decision(&mut self, decision: &UserDecision, reference: ArtifactRef) {
         use closer_contracts::audit::DecisionType;
         let answers = decision.decision_type != DecisionType::Acknowledgment;
-        if let Some(packet) = self.packets.get_mut(&crate::bench::packet_of(decision)) {
+        let asked = crate::bench::packet_of(decision);
+        if decision.decision_type == DecisionType::ScopedAuthorization {
+            self.answers.insert(crate::bench::grant_id(decision), asked.clone());
+        }
+        if decision.amendment.is_some() {
+            self.amended.insert(decision.decision_id.clone(), Arc::new(decision.clone()));
+        }
+        if let Some(packet) = self.packets.get_mut(&asked) {
             let current = packet.packet.payload.content_digest() == decision.briefcase_ref.digest;
             if answers && current {
                 packet.status = PacketStatus::Answered;
                 packet.decision = Some(reference.clone());
             }
         }
-        self.decisions
-            .entry(crate::bench::packet_of(decision))
-            .or_default()
-            .push((reference, Arc::new(decision.clone())));
+        self.set_waiting(&asked);
+        self.decisions.entry(asked).or_default().push((reference, Arc::new(decision.clone())));
     }
 
     fn fold_commit(&mut self, commit: &Arc<Commit>) -> Result<(), Divergence> {
@@ -512,7 +543,7 @@ impl View {
         }
         for (obligation_id, reason) in wakes(commit) {
             let cause = Cause { event_id: None, match_receipt: None, reentry_id: None, activation_key: None, reason };
-            self.eligible.entry(obligation_id).or_default().push(cause);
+            self.make_eligible(obligation_id, cause);
         }
         self.ledger.limit_from(&self.state);
         Ok(())
@@ -582,11 +613,24 @@ impl View {
     }
 
     fn fold_notice(&mut self, notice: &Notice) {
-        if notice.kind == NoticeKind::Overdue {
-            for subject in &notice.subjects {
-                if let Some(packet) = self.packets.get_mut(&DecisionId::new(subject.as_str())) {
-                    packet.status = PacketStatus::Overdue;
-                }
+        let status = match notice.kind {
+            NoticeKind::Overdue => Some(PacketStatus::Overdue),
+            NoticeKind::PacketWithdrawn => Some(PacketStatus::Withdrawn),
+            NoticeKind::PacketRefreshed => Some(PacketStatus::Refreshed),
+            NoticeKind::Escalation
+            | NoticeKind::KeyCompromise
+            | NoticeKind::BudgetIncident
+            | NoticeKind::AggregatedRefusals
+            | NoticeKind::ResidualInterval
+            | NoticeKind::RestrictionRepeated
+            | NoticeKind::DisclosureIncident
+            | NoticeKind::DisclosureWithdrawn
+            | NoticeKind::AcceptanceVerified => None,
+        };
+        for decision_id in notice.subjects.iter().map(|subject| DecisionId::new(subject.as_str())) {
+            if let (Some(status), Some(packet)) = (status, self.packets.get_mut(&decision_id)) {
+                packet.status = status;
+                self.set_waiting(&decision_id);
             }
         }
         if let Some(count) = crate::intake::unreadable_count(notice) {
@@ -600,9 +644,23 @@ impl View {
     }
 
     fn fold_ownership(&mut self, entry: &OwnershipEntry) {
-        let ownership =
-            Ownership { epoch: entry.epoch, owner: entry.owner.clone(), lease_expiry: entry.lease_expiry.clone() };
+        let ownership = Ownership {
+            epoch: entry.epoch,
+            owner: entry.owner.clone(),
+            lease_expiry: entry.lease_expiry.clone(),
+            standing: self.handoffs.standing(&entry.obligation_id, entry.epoch),
+        };
         self.ownership.insert(entry.obligation_id.clone(), ownership);
+    }
+
+    /// Makes an obligation eligible for one reason more. Its turn is that of the first: who waits longest comes first.
+    fn make_eligible(&mut self, obligation_id: ObligationId, cause: Cause) {
+        if !self.eligible.contains_key(&obligation_id) {
+            self.turn = self.turn.saturating_add(1);
+            self.turns.insert((self.turn, obligation_id.clone()));
+            self.turn_of.insert(obligation_id.clone(), self.turn);
+        }
+        self.eligible.entry(obligation_id).or_default().push(cause);
     }
 
     fn fold_activation(&mut self, entry: &ActivationEntry, admitted_at: &Timestamp) {
@@ -611,10 +669,13 @@ impl View {
                 if let (Some(reentry), Some(key)) = (&fired.cause.reentry_id, fired.cause.activation_key) {
                     self.activated.insert((reentry.clone(), key));
                 }
-                self.eligible.entry(fired.obligation_id.clone()).or_default().push(fired.cause.clone());
+                self.make_eligible(fired.obligation_id.clone(), fired.cause.clone());
             }
             ActivationEntry::Began(began) => {
                 self.eligible.remove(&began.obligation_id);
+                if let Some(turn) = self.turn_of.remove(&began.obligation_id) {
+                    self.turns.remove(&(turn, began.obligation_id.clone()));
+                }
                 let episode = Episode {
                     episode_id: began.episode_id.clone(),
                     obligation_id: began.obligation_id.clone(),
@@ -656,7 +717,8 @@ impl View {
     pub fn ownership(&self, obligation_id: &ObligationId) -> Option<Ownership> {
         self.ownership.get(obligation_id).cloned().or_else(|| {
             let obligation = self.state.obligation(obligation_id)?;
-            Some(Ownership { epoch: 0, owner: obligation.responsible_owner.clone(), lease_expiry: None })
+            let owner = obligation.responsible_owner.clone();
+            Some(Ownership { epoch: 0, owner, lease_expiry: None, standing: OwnershipStanding::Held })
         })
     }
 

@@ -146,14 +146,24 @@ fn cause_payloads(view: &View, episode: &Episode) -> Vec<PayloadId> {
     events.filter_map(|event_id| view.events.get(event_id)).map(|event| event.payload.id().clone()).collect()
 }
 
-/// The worst case of one unit of work: its calls and time, in one slot.
+/// The worst case of one unit of work for a participant: its calls and time, in one slot, and what the participant's entry
+/// in the registry says that it uses at the most.
 #[must_use]
-pub fn worst_case(work: &Work) -> Amounts {
+pub fn worst_case(view: &View, work: &Work, participant: &ActorId) -> Amounts {
+    let stated = view.state.identity(participant).and_then(|identity| identity.worst_case.clone());
+    let calls = u64::from(work.stop_condition.calls_max);
+    let (tokens, cost_micros, currency) = match stated {
+        Some(stated) => {
+            let of_all = |one: Option<u64>| one.map(|one| one.saturating_mul(calls));
+            (of_all(stated.tokens), of_all(stated.cost_micros), stated.currency)
+        }
+        None => (Some(0), Some(0), None),
+    };
     Amounts {
-        calls: Some(u64::from(work.stop_condition.calls_max)),
-        tokens: Some(0),
-        cost_micros: Some(0),
-        currency: Some(Key::from("XXX")),
+        calls: Some(calls),
+        tokens,
+        cost_micros,
+        currency: currency.or_else(|| Some(Key::from("XXX"))),
         time_ms: Some(work.stop_condition.time_ms_max),
         concurrency: Some(1),
     }
@@ -178,8 +188,9 @@ pub(crate) fn objections(
         );
     }
     let obligation_id = payload.envelope().obligation_ids.first();
-    let room =
-        obligation_id.map(|id| view.ledger.room(&Ledger::path(id), &worst_case(work), ledger::lane_of(view, id)));
+    let room = obligation_id.map(|id| {
+        view.ledger.room(&Ledger::path(id), &worst_case(view, work, &receipt.recipient), ledger::lane_of(view, id))
+    });
     denials.extend(room.as_ref().and_then(no_room));
     Ok(denials)
 }
@@ -204,11 +215,13 @@ pub(crate) fn issue(
     deciding: &mut Deciding<'_>,
     work: &Work,
     payload: &Arc<Payload>,
+    participant: &ActorId,
     auth: &AuthRecord,
 ) -> Result<Reply, Fault> {
     let reference = record_payload(deciding, payload, auth, Vec::new(), Vec::new())?;
     if let Some(obligation_id) = payload.envelope().obligation_ids.first() {
-        ledger::reserve(deciding, Key::new(work.work_id.as_str()), obligation_id, worst_case(work))?;
+        let worst_case = worst_case(deciding.view, work, participant);
+        ledger::reserve(deciding, Key::new(work.work_id.as_str()), obligation_id, worst_case)?;
     }
     Ok(Reply::Recorded(vec![reference]))
 }

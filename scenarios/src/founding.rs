@@ -109,6 +109,7 @@ pub fn identity(id: &str, kind: IdentityKind, roles: &[ProducerRole], capabiliti
         appointed_by: "user".into(),
         revoked_at: None,
         standing: Standing::Current,
+        worst_case: None,
     }
 }
 

@@ -2,6 +2,7 @@
 //! turn. It does what the actors do and nothing else.
 
 mod conferences;
+mod handoffs;
 mod stages;
 mod voices;
 
@@ -12,23 +13,23 @@ use closer_contracts::auth::{
     Accepted, Authenticated, Credential, Session, Sessions, SigningScope, Subject, authenticate,
 };
 use closer_contracts::branch;
-use closer_contracts::canonical;
-use closer_contracts::id::{ActorId, EpisodeId, ObligationId, SessionId};
+use closer_contracts::id::{ActorId, EpisodeId, SessionId};
 use closer_contracts::item::Mechanism;
-use closer_contracts::record::{Appended, Cursor, CustodyClass, FencedAppend, Lane, Link, Record, RecordKind};
+use closer_contracts::record::{Appended, Cursor, Record};
 use closer_contracts::refs::ActorRef;
 use closer_contracts::refusal::{Denial, RefusalCode};
 use closer_contracts::time::Timestamp;
 use closer_contracts::work::{Work, WorkResult};
-use closer_contracts::{Digest, Fault, Payload};
+use closer_contracts::{Fault, Payload};
 use closer_monitor::{Appended as Durable, ClockStanding, LastCheck, release};
-use closer_protocol::entry::{ArtifactBody, Entry, OwnershipEntry};
+use closer_protocol::entry::{ArtifactBody, Entry};
 use closer_protocol::episode::Next;
+use closer_protocol::genesis;
 use closer_protocol::input::{Effect, Input, Moment, Reply, Submission};
 use closer_protocol::port::Performed;
+use closer_protocol::readback;
 use closer_protocol::sequence::Sequence;
 use closer_protocol::view::{Divergence, View};
-use closer_protocol::{genesis, readback, streams};
 use closer_store::{Declined, StoreError};
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::sync::Arc;
@@ -370,45 +371,6 @@ impl Space {
         self.refused.clear();
         self.sequence = Sequence::new(self.replay()?);
         self.submit(Input::Recover { running: BTreeSet::new() }).map(|_| ())
-    }
-
-    /// The ownership service moves an obligation to another owner under the next epoch, and its record is followed.
-    ///
-    /// # Errors
-    /// See [`Broken`].
-    pub fn transfer(&mut self, obligation: &str, owner: &str, lease_expiry: Option<Timestamp>) -> Result<u64, Broken> {
-        let obligation_id = ObligationId::from(obligation);
-        let held = self
-            .view()
-            .ownership(&obligation_id)
-            .ok_or_else(|| Broken::Stuck(format!("no obligation {obligation_id}")))?;
-        let transfer = OwnershipEntry {
-            obligation_id: obligation_id.clone(),
-            epoch: held.epoch + 1,
-            owner: owner.into(),
-            lease_expiry,
-            reason: "the recipient has accepted".into(),
-        };
-        let epoch = transfer.epoch;
-        let body = canonical::to_bytes(&transfer)?;
-        let stream = streams::owner(&obligation_id);
-        let record = Record {
-            kind: RecordKind::Ownership,
-            id: self.fresh("transfer"),
-            admitted_at: self.now.clone(),
-            custody: CustodyClass::Open,
-            links: vec![Link::after(stream.clone(), self.log.head(&stream))],
-            claims: Vec::new(),
-            body_digest: Digest::of(&body),
-            body: Some(body.into()),
-        };
-        let append = FencedAppend { lane: Lane::Ordinary, guards: Vec::new(), records: vec![record] };
-        self.log.submit(append)?;
-        self.log.landed()?;
-        let mut view = View::clone(self.view());
-        view.fold(&Entry::Ownership(transfer), &self.now)?;
-        self.sequence = Sequence::new(view);
-        Ok(epoch)
     }
 
     /// The view that the log folds to.

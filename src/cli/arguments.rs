@@ -1,6 +1,7 @@
 //! What can be typed.
 
 use super::event::Event;
+use super::handoff::Handoff;
 use super::incident::Incident;
 use super::restrict::{Grant, Restrict};
 use crate::request::{Request, RestrictDraft};
@@ -79,6 +80,14 @@ Examples:
     /// Grants: what may be done, and taking it back.
     #[command(subcommand)]
     Grant(Grant),
+    /// The deployment profile in force.
+    #[command(subcommand)]
+    Profile(ProfileVerb),
+    /// The four views: leads, investigations, briefs, and what waits on The Bench.
+    Briefcase,
+    /// Responsibility: who answers for what, and handing it over.
+    #[command(subcommand)]
+    Handoff(Handoff),
     /// Restricts at once: a grant, an operation, its targets, or everything.
     #[command(after_help = "\
 Examples:
@@ -215,13 +224,28 @@ pub(super) enum Bench {
         id: String,
     },
     /// Answers a packet with one of its options.
-    #[command(after_help = "Example:\n  closer bench decide decision-episode-....1 allow")]
+    #[command(after_help = "\
+Examples:
+  closer bench decide decision-episode-....1 allow
+  closer bench decide decision-episode-....1 allow --amend days=60   this action instead, assessed anew")]
     Decide {
         /// Which.
         id: String,
         /// One of the options it offers.
         option: String,
+        /// Allow another action than the one proposed: this parameter with this value (JSON, or plain text).
+        #[arg(long, value_name = "PARAMETER=VALUE", value_parser = assigned)]
+        amend: Vec<(String, Value)>,
+        /// What the target has to show then, where that does not follow from the parameter.
+        #[arg(long, value_name = "FIELD=VALUE", value_parser = assigned, requires = "amend")]
+        expect: Vec<(String, Value)>,
     },
+}
+
+#[derive(Debug, Subcommand)]
+pub(super) enum ProfileVerb {
+    /// Says of each of the ten questions whether it is answered, and what an open one keeps from being done.
+    Check,
 }
 
 #[derive(Debug, Subcommand)]
@@ -271,6 +295,12 @@ pub(super) enum Keys {
     },
 }
 
+/// `NAME=VALUE`; a value that is no JSON is text.
+fn assigned(text: &str) -> Result<(String, Value), String> {
+    let (name, value) = text.split_once('=').ok_or_else(|| format!("`{text}` is not NAME=VALUE"))?;
+    Ok((name.to_owned(), serde_json::from_str(value).unwrap_or_else(|_| Value::from(value))))
+}
+
 impl Arguments {
     /// The deployment's folder: that of the verb, that of `-C`, or the current one.
     pub(super) fn place(&self) -> Result<PathBuf, String> {
@@ -281,6 +311,9 @@ impl Arguments {
             | Verb::Reentry(_)
             | Verb::Bench(_)
             | Verb::Grant(_)
+            | Verb::Profile(_)
+            | Verb::Briefcase
+            | Verb::Handoff(_)
             | Verb::Restrict(_)
             | Verb::Receipt(_)
             | Verb::Export { .. }
@@ -373,11 +406,22 @@ impl Verb {
             },
             Self::Bench(Bench::List { all }) => Request::BenchList { all },
             Self::Bench(Bench::Show { id }) => Request::BenchShow { decision_id: id.into() },
-            Self::Bench(Bench::Decide { id, option }) => Request::BenchDecide { decision_id: id.into(), option },
             Self::Event(event) => event.request(identity)?,
             Self::Grant(Grant::List { all }) => Request::GrantList { all },
             Self::Grant(Grant::Show { id }) => Request::GrantShow { grant_id: id.into() },
             Self::Grant(Grant::Revoke { id, reason }) => Request::Restrict(RestrictDraft::of_grant(id.into(), reason)),
+            Self::Bench(Bench::Decide { id, option, amend, expect }) => {
+                let named = |values: Vec<(String, Value)>| values.into_iter().map(|(name, value)| (name.into(), value));
+                Request::BenchDecide {
+                    decision_id: id.into(),
+                    option,
+                    amend: named(amend).collect(),
+                    expect: named(expect).collect(),
+                }
+            }
+            Self::Profile(ProfileVerb::Check) => Request::ProfileCheck,
+            Self::Briefcase => Request::BriefcaseShow,
+            Self::Handoff(handoff) => handoff.request(),
             Self::Receipt(Receipt::Show { receipt }) => Request::ReceiptShow { receipt },
             Self::Export { recipient, purpose, items } => Request::Export {
                 recipient: recipient.into(),

@@ -160,7 +160,12 @@ async fn answer(live: &Live, view: &View, decision_id: DecisionId, option: &str,
     let question = view.packets.get(&decision_id).map(|packet| packet.packet.body.question.clone());
     talk.say(&format!("asked: {}", question.as_ref().map_or("", |question| question.as_str())));
     let identity = request::default_identity(view);
-    let request = Request::BenchDecide { decision_id, option: option.to_owned() };
+    let request = Request::BenchDecide {
+        decision_id,
+        option: option.to_owned(),
+        amend: Default::default(),
+        expect: Default::default(),
+    };
     let answer = request::answer(&**live.space(), &identity, request).await?;
     match answer.outcome {
         Outcome::Done => talk.say(&format!("answered: {option}")),

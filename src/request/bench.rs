@@ -5,13 +5,18 @@ use crate::error::Error;
 use crate::space::Space;
 use closer_contracts::audit::{DecisionType, UserDecision};
 use closer_contracts::briefcase::{GrantProposal, PacketStatus};
-use closer_contracts::id::{ActorId, DecisionId, Text};
+use closer_contracts::id::{ActorId, DecisionId, Key, Text};
 use closer_contracts::item::ItemKind;
-use closer_contracts::refs::{ActorRef, ArtifactRef, AuthenticatedIssuer, ProducerRole};
+use closer_contracts::refs::{ActorRef, ArtifactRef, AuthenticatedIssuer, Plain, ProducerRole};
+use closer_contracts::time::Timestamp;
+use closer_contracts::work::ActionProposal;
+use closer_protocol::bench::{Fate, fate, proposed};
 use closer_protocol::entry::ArtifactBody;
 use closer_protocol::view::{Packet, View};
 use closer_protocol::{Input, Reply};
 use serde_json::{Value, json};
+use std::collections::BTreeMap;
+use std::sync::Arc;
 
 /// Whether a packet waits for an answer.
 pub(crate) fn is_waiting(packet: &Packet) -> bool {
@@ -21,16 +26,19 @@ pub(crate) fn is_waiting(packet: &Packet) -> bool {
     }
 }
 
-pub(super) fn list(view: &View, all: bool) -> Answer {
+pub(super) fn list(view: &View, all: bool, now: &Timestamp) -> Answer {
     let packets: Vec<(&DecisionId, &Packet)> =
         view.packets.iter().filter(|(_, packet)| all || is_waiting(packet)).collect();
-    let line =
-        |(id, packet): &(&DecisionId, &Packet)| format!("{id}  {}  {}", packet.status, packet.packet.body.question);
+    let line = |(id, packet): &(&DecisionId, &Packet)| {
+        let fates = fates(view, id, now);
+        let told: Vec<String> = fates.iter().map(|(_, fate)| format!("  [{}]", words_of(fate))).collect();
+        format!("{id}  {}  {}{}", packet.status, packet.packet.body.question, told.concat())
+    };
     let told = |(id, packet): &(&DecisionId, &Packet)| {
         let body = &packet.packet.body;
         json!({
             "decision_id": id, "status": packet.status, "question": body.question, "obligation_ids": body.obligation_ids,
-            "deadline": body.deadline,
+            "deadline": body.deadline, "answers": answers(view, id, now),
         })
     };
     let told: Vec<Value> = packets.iter().map(told).collect();
@@ -46,7 +54,7 @@ fn would_allow(grant: &GrantProposal) -> Vec<String> {
     text
 }
 
-pub(super) fn show(view: &View, id: &DecisionId) -> Answer {
+pub(super) fn show(view: &View, id: &DecisionId, now: &Timestamp) -> Answer {
     let Some(packet) = view.packets.get(id) else {
         return Answer::not_found("packet", id.as_str());
     };
@@ -66,12 +74,74 @@ pub(super) fn show(view: &View, id: &DecisionId) -> Answer {
             .iter()
             .map(|option| format!("  {:<12} {} - {}", option.option_id.as_str(), option.text, option.consequence)),
     );
-    let answer = Answer::done(json!({ "packet": &**body, "status": packet.status, "decision": packet.decision }), text);
+    for (decision, fate) in fates(view, id, now) {
+        let amended = if decision.amendment.is_some() { ", amended" } else { "" };
+        let who = &decision.authenticated_issuer.identity;
+        text.push(format!("  answered     {} by {who}{amended}: {}", decision.decision_type, words_of(&fate)));
+    }
+    let answers = answers(view, id, now);
+    let told = json!({ "packet": &**body, "status": packet.status, "decision": packet.decision, "answers": answers });
+    let answer = Answer::done(told, text);
     match is_waiting(packet) {
         true => answer.hint("answer with", ["bench", "decide", id.as_str(), "OPTION"]),
         false => answer,
     }
 }
+
+/// The answers to a packet and what became of each, in order.
+fn fates(view: &View, id: &DecisionId, now: &Timestamp) -> Vec<(Arc<UserDecision>, Fate)> {
+    let decisions = view.decisions.get(id).into_iter().flatten();
+    decisions.map(|(_, decision)| (Arc::clone(decision), fate(view, decision, now))).collect()
+}
+
+fn answers(view: &View, id: &DecisionId, now: &Timestamp) -> Vec<Value> {
+    let told = |(decision, fate): (Arc<UserDecision>, Fate)| {
+        json!({
+            "decision_id": decision.decision_id, "decision_type": decision.decision_type,
+            "by": decision.authenticated_issuer.identity, "amended": decision.amendment.is_some(),
+            "fate": fate.as_str(), "told": words_of(&fate),
+        })
+    };
+    fates(view, id, now).into_iter().map(told).collect()
+}
+
+/// An answer's fate, for people.
+fn words_of(fate: &Fate) -> String {
+    match fate {
+        Fate::NoAuthority => "it gives no authority".to_owned(),
+        Fate::Waiting => "waits to run".to_owned(),
+        Fate::Ran(attempt) => format!("ran as {attempt} and was read back"),
+        Fate::NoEffect(attempt) => format!("was sent as {attempt}, and the target shows no effect"),
+        Fate::Unknown(attempt) => format!("was sent as {attempt}; what became of it is not known"),
+        Fate::Refused(code, facts) if facts.is_empty() => format!("was refused: {code}"),
+        Fate::Refused(code, facts) => format!("was refused: {code}: {}", facts.join("; ")),
+        Fate::Lapsed(why) => format!("was never tried: {why}"),
+    }
+}
+
+/// The action that is proposed, with other values; and with what its target has to show then: what is named, else what was
+/// to show the old value of a parameter shows its new one.
+fn amended(packet: &Packet, amend: &Values, expect: &Values) -> Option<ActionProposal> {
+    let mut proposal = proposed(&packet.packet.body)?.clone();
+    for (name, value) in amend {
+        let new = Plain(value.clone());
+        let old = proposal.parameters.insert(name.clone(), new.clone());
+        for expectation in &mut proposal.expected_postcondition.expectations {
+            if Some(&expectation.value) == old.as_ref() {
+                expectation.value = new.clone();
+            }
+        }
+    }
+    for expectation in &mut proposal.expected_postcondition.expectations {
+        if let Some(value) = expect.get(&Key::new(expectation.field.as_str())) {
+            expectation.value = Plain(value.clone());
+        }
+    }
+    Some(proposal)
+}
+
+/// Values by name.
+type Values = BTreeMap<Key, Value>;
 
 /// What kind of answer an option is. Only one that was offered can be chosen.
 fn decision_type(packet: &Packet, option: &str) -> Option<DecisionType> {
@@ -121,6 +191,7 @@ pub(super) async fn decide(
     identity: &ActorId,
     id: &DecisionId,
     option: &str,
+    (amend, expect): (Values, Values),
 ) -> Result<Answer, Error> {
     let view = space.view();
     let Some(packet) = view.packets.get(id) else {
@@ -131,6 +202,11 @@ pub(super) async fn decide(
             packet.packet.body.alternatives.iter().map(|option| option.option_id.as_str()).collect();
         return Ok(Answer::not_found(&format!("option of this packet (it offers {})", offered.join(", ")), option));
     };
+    let changes = !amend.is_empty() || !expect.is_empty();
+    let amendment = amended(packet, &amend, &expect).filter(|_| changes);
+    if changes && amendment.is_none() {
+        return Ok(Answer::not_found("proposed action", id.as_str()));
+    }
     let decision = UserDecision {
         decision_id: DecisionId::new(space.fresh("answer")),
         briefcase_ref: ArtifactRef { id: id.as_str().into(), digest: packet.packet.payload.content_digest() },
@@ -139,6 +215,7 @@ pub(super) async fn decide(
         issued_at: space.moment().now,
         evidence_version: packet.evidence_version,
         decision_type,
+        amendment,
     };
     let reply = submit(space, decision, identity, ProducerRole::User).await?;
     Ok(Answer::replied(&reply, &format!("answered `{option}`: a {decision_type}")))

@@ -22,6 +22,8 @@ mod profile;
 #[cfg(test)]
 mod readme;
 #[cfg(test)]
+mod responsibility;
+#[cfg(test)]
 mod store;
 #[cfg(test)]
 mod urgent;

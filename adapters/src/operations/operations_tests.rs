@@ -17,8 +17,8 @@ use closer_contracts::refs::{ActorRef, Plain, ProducerRole, SubjectType, TargetP
 use closer_contracts::shows;
 use closer_contracts::time::Timestamp;
 use closer_monitor::{
-    Appended, AttemptStanding, ClockStanding, DisclosureStanding, KeyStanding, Offered, Ownership, Reservation,
-    Situation, Verdict, judge, release,
+    Appended, AttemptStanding, ClockStanding, DisclosureStanding, KeyStanding, Offered, Ownership, OwnershipStanding,
+    Reservation, Situation, Verdict, judge, release,
 };
 use closer_state::State;
 use serde_json::{Value, json};
@@ -101,7 +101,12 @@ fn permit(order: &Order) -> Permit {
         action: &order.action,
         offered: Some(Offered { adjudication: &adjudication, assessed: Some(&order.action) }),
         moved: &[],
-        ownership: &Ownership { epoch: 1, owner: "planner-1".into(), lease_expiry: None },
+        ownership: &Ownership {
+            epoch: 1,
+            owner: "planner-1".into(),
+            lease_expiry: None,
+            standing: OwnershipStanding::Held,
+        },
         grant_calls: 0,
         key: KeyStanding::Unused,
         attempt: AttemptStanding::First,

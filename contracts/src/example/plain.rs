@@ -31,10 +31,10 @@ plain! {
         EvidenceAdded, DependencyVersionChanged, UserDecisionReceived, CapabilityVerified, HandoffAccepted,
         TimeReached, Reentry, PredicateVersion, EvaluationRecord,
     }
-    handoff { Handoff, HandoffConsent, AcceptanceReceipt }
+    handoff { Handoff, HandoffConsent, ResponsibilityContract, AcceptanceReceipt }
     briefcase { Recommendation, Alternative, GrantProposal, WhileWaiting }
     audit {
-        DisclosureReceipt, DeclaredGoal, EffectivePeriod, UserDecision, InvalidatedItem, InvalidatedDependencies,
+        DisclosureReceipt, DeclaredGoal, EffectivePeriod, InvalidatedItem, InvalidatedDependencies,
         UrgentDetails, ReconciliationReceipt, Confession, IncidentAttempt, RestrictionStatement,
     }
     item {

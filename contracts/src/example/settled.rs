@@ -3,7 +3,7 @@
 use super::{Example, Extent, Parts, values};
 use crate::action::Action;
 use crate::adjudication::{Adjudication, Disposition, Phase};
-use crate::audit::{CommitReceipt, Declaration, DisclosureIncident, Grant, Revocation};
+use crate::audit::{CommitReceipt, DecisionType, Declaration, DisclosureIncident, Grant, Revocation, UserDecision};
 use crate::briefcase::Briefcase;
 use crate::conference::{Conference, ConferenceMove, MoveKind};
 use crate::delta::{AdmissionPath, Delta};
@@ -39,6 +39,11 @@ settled! {
         stop.rounds_max = stop.rounds_max.max(1);
         stop.calls_max = stop.calls_max.max(1);
         stop.time_ms_max = stop.time_ms_max.max(1);
+    }
+    UserDecision, decision, _extent => {
+        if decision.amendment.is_some() {
+            decision.decision_type = DecisionType::ScopedAuthorization;
+        }
     }
     ContextItem, item, _extent => {
         item.reference.digest = crate::canonical::digest_of(&item.content).expect("a digest");

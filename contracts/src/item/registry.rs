@@ -185,7 +185,10 @@ crate::contract! {
         /// Who appointed it; the user for the user itself (SR1).
         "CP-C1-F05" appointed_by: ActorId,
         "CP-C1-F05" revoked_at: Option<Timestamp>,
-        "CP-C1-F05" standing: Standing,
+        "CP-C1-F05" standing: Standing;
+        /// What one unit of its work uses of tokens and money at the most (§8.3). Left out, it uses none: whatever is paid
+        /// for states its worst case, or no budget holds it.
+        worst_case: Option<Amounts>
     }
 }
 

@@ -3,7 +3,7 @@
 use super::support::{altered, json_of, read, refused, round_trips};
 use crate::briefcase::Briefcase;
 use crate::example::{Example, Extent};
-use crate::handoff::{AcceptanceReceipt, Handoff, HandoffConsent};
+use crate::handoff::{AcceptanceReceipt, Handoff, HandoffConsent, ResponsibilityContract};
 use crate::reentry::{
     All, Any, CapabilityVerified, DependencyVersionChanged, EvaluationRecord, EvidenceAdded, HandoffAccepted,
     PREDICATE_DEPTH_MAX, PREDICATE_NODES_MAX, Reentry, TimeReached, TypedPredicate, UserDecisionReceived,
@@ -96,6 +96,7 @@ fn handoff_is_whole() {
     shows!("CP-C12-01");
     round_trips::<Handoff>();
     round_trips::<HandoffConsent>();
+    round_trips::<ResponsibilityContract>();
     round_trips::<AcceptanceReceipt>();
 }
 

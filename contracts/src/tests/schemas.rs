@@ -124,6 +124,7 @@ fn all() -> Vec<(String, Map<String, Value>)> {
         obligation::TriggerGap,
         reentry::EvaluationRecord,
         handoff::HandoffConsent,
+        handoff::ResponsibilityContract,
         handoff::AcceptanceReceipt,
         audit::DisclosureReceipt,
         audit::Declaration,

@@ -22,7 +22,7 @@ use closer_contracts::time::Timestamp;
 use closer_contracts::work::{Comparison, Expectation, Postcondition};
 use closer_monitor::{
     Appended, AttemptStanding, ClockStanding, DisclosureStanding, KeyStanding, LastCheck, MovedFact, NotSent, Offered,
-    Ownership, Permit, Reservation, Situation, Verdict, judge, release,
+    Ownership, OwnershipStanding, Permit, Reservation, Situation, Verdict, judge, release,
 };
 use closer_state::State;
 use serde_json::json;
@@ -73,6 +73,7 @@ fn identity(id: &str, roles: &[ProducerRole], capabilities: &[&str]) -> Identity
         appointed_by: "user".into(),
         revoked_at: None,
         standing: Standing::Current,
+        worst_case: None,
     }
 }
 
@@ -225,7 +226,12 @@ impl Fixture {
             assessed: Some(action.clone()),
             action,
             moved: vec![],
-            ownership: Ownership { epoch: 4, owner: "worker".into(), lease_expiry: None },
+            ownership: Ownership {
+                epoch: 4,
+                owner: "worker".into(),
+                lease_expiry: None,
+                standing: OwnershipStanding::Held,
+            },
             grant_calls: 0,
             key: KeyStanding::Unused,
             attempt: AttemptStanding::First,

@@ -61,6 +61,7 @@ fn identity(actor: &str, kind: IdentityKind) -> Item {
         appointed_by: "user-1".into(),
         revoked_at: None,
         standing: Standing::Current,
+        worst_case: None,
     })
 }
 
@@ -249,6 +250,7 @@ impl World {
             issued_at: self.now.clone(),
             evidence_version: Digest::of(b"seen"),
             decision_type,
+            amendment: None,
         })
     }
 }

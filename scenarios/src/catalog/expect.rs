@@ -45,7 +45,8 @@ type Demand = fn(&Space, &mut Words<'_>) -> Found;
 /// What can be demanded, and how it is said:
 ///
 /// ```text
-/// obligation O STATUS        owner O A                trigger O kept|gap        claim P accepted|absent
+/// obligation O STATUS        owner O A                held O A epoch=N
+/// trigger O kept|gap        claim P accepted|absent
 /// effects N                  target plan=P            works N                   events N
 /// grants N                   restrictions N           matched OUTCOME           packet STATUS
 /// decision KIND              outcomes STATUS...       notices KIND N            refused CODE [of=TEXT]
@@ -56,6 +57,7 @@ type Demand = fn(&Space, &mut Words<'_>) -> Found;
 const VOCABULARY: &[Meaning<Demand>] = &[
     ("obligation", obligation),
     ("owner", owner),
+    ("held", held),
     ("trigger", trigger),
     ("claim", claim),
     ("effects", |space, words| equal(words.number()?, space.world.effects().len())),
@@ -95,6 +97,14 @@ fn obligation(space: &Space, words: &mut Words<'_>) -> Found {
 fn owner(space: &Space, words: &mut Words<'_>) -> Found {
     let (id, owner) = (ObligationId::from(words.next()?), words.next()?);
     equal(Some(owner), space.view().state.obligation(&id).map(|obligation| obligation.responsible_owner.as_str()))
+}
+
+/// `held o-1 worker epoch=1`: who answers for it under which epoch.
+fn held(space: &Space, words: &mut Words<'_>) -> Found {
+    let (id, owner) = (ObligationId::from(words.next()?), words.next()?);
+    let epoch = words.named("epoch").and_then(|epoch| epoch.parse().ok());
+    let held = space.view().ownership(&id);
+    equal(Some((owner, epoch)), held.as_ref().map(|held| (held.owner.as_str(), Some(held.epoch))))
 }
 
 /// `target plan=basic`: what the world shows.

@@ -10,7 +10,7 @@ use crate::world::Mode;
 use closer_contracts::Timestamp;
 use closer_contracts::audit::RestrictiveAction;
 use closer_contracts::delta::Delta;
-use closer_contracts::id::{ActorId, ConferenceId, EpisodeId};
+use closer_contracts::id::{ActorId, ConferenceId, EpisodeId, HandoffId};
 use closer_contracts::item::{EffectClass, Item, RepeatSafety, RuleBody};
 use closer_contracts::profile::RestrictiveEvent;
 use closer_contracts::work::{Need, Relation};
@@ -23,6 +23,8 @@ pub(super) struct Cast {
     pub(super) episode: Option<EpisodeId>,
     /// The newest conference.
     pub(super) conference: Option<ConferenceId>,
+    /// The newest handoff that was offered by name.
+    pub(super) handoff: Option<HandoffId>,
     /// Deltas by the names that the case gives them.
     pub(super) deltas: BTreeMap<String, Delta>,
     /// The newest event payload, for a second delivery.
@@ -63,7 +65,7 @@ pub(super) fn found(given: &[String]) -> Result<Cast, Failed> {
     for (field, value) in founding.shown {
         space.world.set(&plan_target(), &field, value);
     }
-    Ok(Cast { space, episode: None, conference: None, deltas: BTreeMap::new(), event: None })
+    Ok(Cast { space, episode: None, conference: None, handoff: None, deltas: BTreeMap::new(), event: None })
 }
 
 type Given = fn(&mut Founding, &mut Words<'_>) -> Result<(), Unreadable>;

@@ -31,7 +31,7 @@ type Happens = fn(&mut Cast, &mut Words<'_>) -> Result<Done, Unreadable>;
 /// target.shows plan=P                   target.answers MODE             effect.answers MODE
 /// episodes.run                          episode.opened O                episode.reached STAGE        episode.finished
 /// effect.held_back                      effect.sent                     process.crashed              time.passed 10s
-/// ownership.transferred O [to=A]
+/// ownership.transferred O [to=A] [lease=60s]    handoff.offered O to=A    handoff.accepted [by=A]
 /// restriction.issued grant G|space|operation OP|target [account=A] [operation=OP]|obligation O [by=I]
 /// reconciliation.issued DISPOSITION     restriction.lifted              decision.given KIND
 /// incident.reported ITEM [to=A]         incident.notified
@@ -67,6 +67,8 @@ const VOCABULARY: &[Meaning<Happens>] = &[
     ("process.crashed", |cast, _| Ok(cast.space.crash())),
     ("time.passed", pass),
     ("ownership.transferred", transfer),
+    ("handoff.offered", offer),
+    ("handoff.accepted", accept),
     ("restriction.issued", restrict),
     ("reconciliation.issued", |cast, words| {
         let word = words.next()?;
@@ -124,7 +126,30 @@ fn pass(cast: &mut Cast, words: &mut Words<'_>) -> Result<Done, Unreadable> {
 
 fn transfer(cast: &mut Cast, words: &mut Words<'_>) -> Result<Done, Unreadable> {
     let (obligation, owner) = (words.next()?, words.named("to").unwrap_or("closer.planner"));
-    Ok(cast.space.transfer(obligation, owner, None).map(drop))
+    let lease_ms = words.named("lease").map(|lease| words.duration(lease)).transpose()?;
+    let lease_expiry = lease_ms.map(|lease_ms| cast.space.moment().now.plus_ms(lease_ms));
+    Ok(cast.space.transfer(obligation, owner, lease_expiry).map(drop))
+}
+
+fn offer(cast: &mut Cast, words: &mut Words<'_>) -> Result<Done, Unreadable> {
+    let (obligation, recipient) = (words.next()?, words.named("to"));
+    let recipient = recipient.ok_or_else(|| words.wrong("a handoff names its recipient"))?;
+    let offered = cast.space.contract(&[], &[], &[]).and_then(|contract| {
+        let terms = cast.space.terms(obligation, recipient, &contract)?;
+        cast.handoff = Some(terms.handoff_id.clone());
+        cast.space.offer(terms)
+    });
+    Ok(offered.map(drop))
+}
+
+fn accept(cast: &mut Cast, words: &mut Words<'_>) -> Result<Done, Unreadable> {
+    let by = words.named("by");
+    let handoff_id = cast.handoff.clone().ok_or_else(|| words.wrong("nothing was offered"))?;
+    let accepted = cast.space.consent_to(&handoff_id).and_then(|consent| {
+        let recipient = consent.recipient_ref.to_string();
+        cast.space.consent(consent, by.unwrap_or(&recipient))
+    });
+    Ok(accepted.map(drop))
 }
 
 fn restrict(cast: &mut Cast, words: &mut Words<'_>) -> Result<Done, Unreadable> {

@@ -91,6 +91,8 @@ fn of_artifact(artifact: &ArtifactBody) -> Option<Line> {
             line("reconciliation", &receipt.receipt_id, receipt.disposition)
         }
         ArtifactBody::Declaration(declaration) => line("declaration", &declaration.declaration_id, "recorded"),
+        ArtifactBody::ResponsibilityContract(_) => return None,
+        ArtifactBody::HandoffConsent(consent) => line("handoff", &consent.handoff_ref, "consented"),
         ArtifactBody::AcceptanceReceipt(receipt) => line("handoff", &receipt.handoff_ref, "accepted"),
         ArtifactBody::Confession(confession) => line("confession", &confession.confession_id, confession.status),
         ArtifactBody::Incident(incident) => line("incident", &incident.incident_id, "open"),

@@ -268,8 +268,7 @@ impl Simulation {
             return Ok(None);
         }
         let until = Some(self.leader.moment().now.plus_ms(1_000));
-        let epoch = self.attempt(|space| space.transfer(obligation_id.as_str(), "closer.planner", until))?;
-        self.flush()?;
+        let epoch = self.hand_over(obligation_id, "helper", until)?;
         // The timer that would fence the owner has not rung yet.
         self.leader.set_now(self.leader.moment().now.plus_ms(2_000));
         Ok(epoch)

@@ -10,6 +10,7 @@ use closer_contracts::evidence::ReadbackOutcome;
 use closer_contracts::id::{AttemptId, EvidenceId, Id, Key, ObligationId, WorkId};
 use closer_contracts::item::{Item, ItemKind, Standing};
 use closer_contracts::refs::ArtifactRef;
+use closer_monitor::OwnershipStanding;
 use closer_protocol::View;
 use closer_protocol::entry::{AttemptStatus, NoticeKind};
 use closer_protocol::ledger::deployment_budget;
@@ -171,6 +172,9 @@ impl Simulation {
         let ownership = view.ownership(&attempt.intent.obligation_id)?;
         if attempt.action.ownership_epoch != ownership.epoch {
             return Some(format!("the obligation is owned under epoch {}", ownership.epoch));
+        }
+        if ownership.standing != OwnershipStanding::Held {
+            return Some("nobody holds the obligation".into());
         }
         let over = ownership.lease_expiry.as_ref().is_some_and(|expiry| *expiry <= attempt.intent.authorized_at);
         over.then(|| "its owner's lease is over".into())

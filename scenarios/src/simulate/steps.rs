@@ -9,6 +9,7 @@ use closer_contracts::briefcase::PacketStatus;
 use closer_contracts::id::{DecisionId, EpisodeId, ObligationId};
 use closer_contracts::item::AffectedScope;
 use closer_contracts::refs::{ActorRef, ProducerRole, TargetPattern};
+use closer_contracts::time::Timestamp;
 use closer_protocol::episode::{self, Next};
 use closer_protocol::input::{Input, Reply};
 use closer_protocol::ledger::obligation_budget;
@@ -186,8 +187,7 @@ impl Simulation {
             let owned = self.leader.view().under_way.keys().next().cloned();
             let until = Some(self.leader.moment().now.plus_ms(20_000));
             if let Some(owned) = owned.filter(|owned| self.leader.view().ownership(owned).is_some()) {
-                self.attempt(|space| space.transfer(owned.as_str(), "closer.planner", until))?;
-                self.flush()?;
+                self.hand_over(&owned, "helper", until)?;
             }
         }
         self.until(rng, |space| about_to(space).is_some())?;
@@ -254,13 +254,28 @@ impl Simulation {
         let number = self.number(rng);
         self.flush()?;
         let expires = rng.random_bool(0.5).then(|| self.leader.moment().now.plus_ms(5_000));
-        let owner = one_of(rng, &["closer.planner", "closer.coordinator"]).unwrap_or("closer.planner");
+        let owner = one_of(rng, &["worker", "helper"]).unwrap_or("helper");
         let known = self.leader.view().ownership(&obligation(number)).is_some();
         if !known {
             return Ok("nobody owns it".into());
         }
-        let epoch = self.attempt(|space| space.transfer(obligation(number).as_str(), owner, expires))?;
+        let epoch = self.hand_over(&obligation(number), owner, expires)?;
+        Ok(epoch.map_or("refused".into(), |epoch| format!("o-{number} to {owner}, epoch {epoch}")))
+    }
+
+    /// Hands an obligation over; gives the new epoch, or nothing where that was refused.
+    pub(super) fn hand_over(
+        &mut self,
+        obligation_id: &ObligationId,
+        owner: &str,
+        until: Option<Timestamp>,
+    ) -> Result<Option<u64>, String> {
+        let epoch = self.attempt(|space| match space.transfer(obligation_id.as_str(), owner, until) {
+            Err(Broken::Stuck(_) | Broken::Fault(_)) => Ok(None),
+            Err(broken) => Err(broken),
+            Ok(epoch) => Ok(Some(epoch)),
+        })?;
         self.flush()?;
-        Ok(or_nothing(epoch.map(|epoch| format!("o-{number} to {owner}, epoch {epoch}"))))
+        Ok(epoch.flatten())
     }
 }

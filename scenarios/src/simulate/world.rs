@@ -1,12 +1,13 @@
 //! What a run is about: the deployment it founds and the participants that answer in it, honest or not.
 
-use crate::founding::{Deployment, grant, operation, proposition};
+use crate::founding::{Deployment, grant, identity, operation, proposition};
 use crate::space::Answer;
 use crate::worker;
 use closer_contracts::canonical::hash_parts;
 use closer_contracts::id::{EvidenceId, ObligationId};
-use closer_contracts::item::{EffectClass, Item, RepeatSafety};
-use closer_contracts::refs::{Amounts, Target, TargetPattern};
+use closer_contracts::item::{EffectClass, IdentityKind, Item, RepeatSafety};
+use closer_contracts::profile::DisclosureRule;
+use closer_contracts::refs::{Amounts, ProducerRole, Target, TargetPattern};
 use closer_contracts::time::Timestamp;
 use closer_contracts::work::{ActionProposal, ProposedClaim, Relation, Work, WorkResult};
 use closer_protocol::View;
@@ -70,14 +71,20 @@ pub(super) fn deployment(obligations: usize) -> Deployment {
         .with(Item::Grant(granted("grant-ending", ENDING, &["basic", "small"])))
         .with(Item::Operation(swap))
         .with(Item::Operation(ending))
+        .with(Item::Identity(identity(
+            "helper",
+            IdentityKind::Producer,
+            &[ProducerRole::Participant],
+            &["plan.change"],
+        )))
         .with_profile(|profile| {
+            let work = profile.disclosure_rules.first().cloned();
+            profile.disclosure_rules.extend(work.map(|rule| DisclosureRule { recipient: "helper".into(), ..rule }));
             let provider = profile.disclosure_rules.get(1).cloned();
             for purpose in [ONCE, ENDING] {
-                profile.disclosure_rules.extend(
-                    provider
-                        .clone()
-                        .map(|rule| closer_contracts::profile::DisclosureRule { purpose: purpose.into(), ..rule }),
-                );
+                profile
+                    .disclosure_rules
+                    .extend(provider.clone().map(|rule| DisclosureRule { purpose: purpose.into(), ..rule }));
             }
             profile.obligation_budget = Amounts { calls: Some(CALLS), ..Amounts::default() };
             profile.limits.fan_out_max = 3;

@@ -152,8 +152,7 @@ impl Space {
     /// See [`Broken`].
     pub fn run(&mut self) -> Result<(), Broken> {
         for _ in 0..200 {
-            let eligible = self.view().eligible.keys().find(|id| !self.view().under_way.contains_key(*id)).cloned();
-            let Some(obligation_id) = eligible else { return Ok(()) };
+            let Some(obligation_id) = episode::openable(self.view()).into_iter().next() else { return Ok(()) };
             let episode_id = self.open(obligation_id.as_str())?;
             self.finish(&episode_id)?;
         }

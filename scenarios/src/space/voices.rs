@@ -142,6 +142,7 @@ impl Space {
             issued_at: self.now.clone(),
             decision_type,
             decision_id: DecisionId::new(self.fresh("answer")),
+            amendment: None,
         })
     }
 

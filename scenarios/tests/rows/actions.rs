@@ -42,7 +42,7 @@ fn payload(space: &Space, payload_id: &PayloadId) -> Payload {
 }
 
 /// The assessor assesses an action on record.
-fn assess(space: &mut Space, episode_id: &EpisodeId, payload_id: &PayloadId) {
+pub(crate) fn assess(space: &mut Space, episode_id: &EpisodeId, payload_id: &PayloadId) {
     let view = space.view().clone();
     let episode = view.episodes.get(episode_id).expect("the episode");
     let action = view.actions.get(payload_id).expect("the action");
@@ -50,13 +50,20 @@ fn assess(space: &mut Space, episode_id: &EpisodeId, payload_id: &PayloadId) {
     recorded(&space.submit_payload(draft).unwrap());
 }
 
-/// Another attempt at an action that is on record, as the planner drafts it now.
-fn again(space: &mut Space, episode_id: &EpisodeId, payload_id: &PayloadId) -> PayloadId {
+/// Another attempt at an action that is on record, as the planner drafts it now, changed as told.
+pub(crate) fn again(
+    space: &mut Space,
+    episode_id: &EpisodeId,
+    payload_id: &PayloadId,
+    change: impl FnOnce(&mut Action),
+) -> PayloadId {
     let episode = space.view().episodes.get(episode_id).expect("the episode").clone();
     let now = space.moment().now;
     let draft = action::draft_again(space.view(), &episode, payload_id, 2, &now).unwrap();
-    recorded(&space.submit_payload(draft.clone()).unwrap());
-    draft.id().clone()
+    let id = space.fresh("pl.again");
+    let changed = with(&draft, &id, change);
+    recorded(&space.submit_payload(changed.clone()).unwrap());
+    changed.id().clone()
 }
 
 /// The readback of the newest attempt, as the observer drafts it now.
@@ -107,7 +114,7 @@ fn a_reassigned_operation_keeps_its_key_and_only_the_new_epoch_dispatches() {
     let epoch = space.transfer("o-1", "closer.planner", None).unwrap();
     refused(&dispatch(&mut space, &payload_id), Code::StaleEpoch);
     assert_eq!(space.world.effects().len(), 0);
-    let renewed = again(&mut space, &episode_id, &payload_id);
+    let renewed = again(&mut space, &episode_id, &payload_id, |_| {});
     let actions = [&payload_id, &renewed].map(|id| space.view().actions.get(id).expect("on record").body.clone());
     assert_eq!(actions[0].logical_digest, actions[1].logical_digest);
     assert_eq!(actions[0].idempotency_key, actions[1].idempotency_key);
@@ -122,7 +129,7 @@ fn a_former_owner_dispatches_nothing() {
     shows!("CP-8.2-09"; by "monitor.epoch_stale");
     let (mut space, episode_id, payload_id) = ready(&Deployment::default());
     space.transfer("o-1", "closer.planner", None).unwrap();
-    let renewed = again(&mut space, &episode_id, &payload_id);
+    let renewed = again(&mut space, &episode_id, &payload_id, |_| {});
     space.transfer("o-1", "closer.coordinator", None).unwrap();
     for former in [payload_id, renewed] {
         refused(&dispatch(&mut space, &former), Code::StaleEpoch);
@@ -137,7 +144,7 @@ fn a_new_owner_waits_until_the_former_owners_effect_is_reconciled() {
     space.world.effect_mode = Mode::LostUnanswered;
     recorded(&dispatch(&mut space, &payload_id));
     space.transfer("o-1", "closer.planner", None).unwrap();
-    let renewed = again(&mut space, &episode_id, &payload_id);
+    let renewed = again(&mut space, &episode_id, &payload_id, |_| {});
     let reply = dispatch(&mut space, &renewed);
     refused(&reply, Code::OutcomeUnknown);
     assert_eq!(codes(&reply), [Code::OutcomeUnknown], "the epoch is right, the effect is open");
@@ -157,7 +164,7 @@ fn nothing_is_repeated_before_the_target_was_read_back() {
     let (mut space, episode_id, payload_id) = ready(&Deployment::default());
     space.world.effect_mode = Mode::AppliedUnanswered;
     recorded(&dispatch(&mut space, &payload_id));
-    let second = again(&mut space, &episode_id, &payload_id);
+    let second = again(&mut space, &episode_id, &payload_id, |_| {});
     refused(&dispatch(&mut space, &second), Code::OutcomeUnknown);
     let read = readback_now(&mut space);
     recorded(&space.submit_payload(read).unwrap());
@@ -172,7 +179,7 @@ fn a_retry_needs_a_grant_that_is_still_there() {
     let (mut space, episode_id, payload_id) = ready(&Deployment::default());
     space.world.effect_mode = Mode::NotSent;
     recorded(&dispatch(&mut space, &payload_id));
-    let second = again(&mut space, &episode_id, &payload_id);
+    let second = again(&mut space, &episode_id, &payload_id, |_| {});
     recorded(&space.restrict("issuer-1", RestrictiveAction::RevokeGrant("grant-1".into())).unwrap());
     refused(&dispatch(&mut space, &second), Code::GrantRevoked);
     assert_eq!(space.world.effects().len(), 0);
@@ -192,7 +199,7 @@ fn an_operation_that_is_not_repeat_safe_is_not_retried() {
     recorded(&space.submit_payload(read).unwrap());
     let attempt = space.view().attempts.values().next().expect("the attempt");
     assert_eq!(attempt.status, AttemptStatus::OutcomeUnknown, "another state does not show that nothing happened");
-    let second = again(&mut space, &episode_id, &payload_id);
+    let second = again(&mut space, &episode_id, &payload_id, |_| {});
     refused(&dispatch(&mut space, &second), Code::OutcomeUnknown);
 }
 

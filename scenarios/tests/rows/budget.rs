@@ -303,3 +303,27 @@ fn two_reasons_for_the_same_work_make_one_episode_that_names_both() {
     let again = Input::Open { obligation_id: "o-1".into(), episode_id: "episode-again".into() };
     refused(&space.submit(again).unwrap(), Code::Duplicate);
 }
+
+#[test]
+fn a_participant_that_is_paid_for_reserves_what_it_says_it_uses_at_the_most() {
+    shows!("CP-8.3-02"; by "work.budget_exceeded");
+    let paid = |tokens: u64| {
+        let worker = Deployment::default().founding.items.into_iter().find(|item| item.id().as_str() == "worker");
+        let Some(Item::Identity(mut worker)) = worker else { unreachable!("the worker") };
+        let worst_case = Amounts { tokens: Some(tokens), cost_micros: Some(5), ..Amounts::default() };
+        worker.worst_case = Some(Amounts { currency: Some("EUR".into()), ..worst_case });
+        let capped = Amounts { tokens: Some(1_000), ..Amounts::default() };
+        founded(&Deployment::default().with(Item::Identity(worker)).with_profile(|profile| profile.budget = capped))
+    };
+    let mut space = paid(1_000);
+    let episode_id = begun(&mut space);
+    space.advance(&episode_id).unwrap();
+    let work_id = space.view().works.keys().next().expect("the work").clone();
+    let held = space.view().ledger.held(&Key::new(work_id.as_str())).expect("a reservation").clone();
+    assert_eq!((held.tokens, held.cost_micros), (Some(1_000), Some(5)));
+    let mut space = paid(1_001);
+    let episode_id = begun(&mut space);
+    let (_, reply) = space.advance(&episode_id).unwrap();
+    refused(&reply, Code::BudgetExceeded);
+    assert_eq!(space.view().works.len(), 0);
+}

@@ -5,6 +5,8 @@ mod actions;
 #[cfg(test)]
 mod adjudication;
 #[cfg(test)]
+mod asking;
+#[cfg(test)]
 mod boundaries;
 #[cfg(test)]
 mod budget;
@@ -23,6 +25,8 @@ mod disclosure;
 #[cfg(test)]
 mod events;
 #[cfg(test)]
+mod handoffs;
+#[cfg(test)]
 mod incidents;
 #[cfg(test)]
 mod inquiry;
@@ -30,6 +34,8 @@ mod inquiry;
 mod intake;
 #[cfg(test)]
 mod limits;
+#[cfg(test)]
+mod many;
 #[cfg(test)]
 mod moves;
 #[cfg(test)]

@@ -223,7 +223,7 @@ fn a_missed_deadline_is_told_once_to_the_owner_that_its_policy_names() {
     assert!(overdue[0].subjects.iter().any(|subject| subject.as_str() == decision_id.as_str()));
     let obligation = space.view().state.obligation(&"o-1".into()).expect("the obligation");
     assert!(obligation.status.is_open() && (!obligation.reentry_refs.is_empty() || obligation.trigger_gap.is_some()));
-    recorded(&space.answer(&decision_id, DecisionType::ScopedAuthorization).unwrap());
+    refused(&space.answer(&decision_id, DecisionType::ScopedAuthorization).unwrap(), Code::StalePacket);
     assert_eq!(
         space.view().notices.values().filter(|notice| notice.kind == NoticeKind::Overdue).count(),
         1,

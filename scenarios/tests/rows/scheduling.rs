@@ -192,8 +192,12 @@ fn a_thousand_episodes_permit_no_more_than_the_first() {
     let mut space = space(now_and_then);
     let before = grants(&space);
     let mut newest = begun(&mut space);
-    for _ in 1..1_000 {
+    for number in 1..1_000 {
         space.finish(&newest).unwrap();
+        if number == 999 {
+            // Until its deadline the question is open once, and nobody is asked again.
+            space.pass(closer_protocol::bench::PACKET_MS).unwrap();
+        }
         newest = begun(&mut space);
     }
     assert_eq!(space.view().episodes.len(), 1_000);
@@ -210,4 +214,43 @@ fn a_thousand_episodes_permit_no_more_than_the_first() {
     refused(&dispatch(&mut space, action.id()), Code::MissingAuthority);
     assert_eq!(grants(&space), before);
     assert_eq!(space.world.effects().len(), 0);
+}
+
+#[test]
+fn under_scarcity_who_waits_longest_comes_first_and_nobody_starves() {
+    shows!("CP-8.3-16"; by "episode.may_be_opened");
+    let deployment = Deployment::default().with_obligation("o-2", "service-b").with_obligation("o-3", "service-c");
+    let deployment = deployment.with_profile(|profile| profile.limits.fan_out_max = 1);
+    let mut space = Space::found(&deployment, Box::new(|work, _| worker::nothing(work))).unwrap();
+    let mut served = std::collections::BTreeMap::new();
+    for _ in 0..30 {
+        // Something comes for each of them all the time, and most often for the first.
+        for entity in ["service-a", "service-a", "service-b", "service-c"] {
+            recorded(&space.event(entity, "price").unwrap());
+        }
+        let next = closer_protocol::episode::openable(space.view());
+        assert_eq!(next.len(), 1, "one at a time");
+        *served.entry(next[0].to_string()).or_insert(0) += 1;
+        let episode_id = space.open(next[0].as_str()).unwrap();
+        space.finish(&episode_id).unwrap();
+    }
+    assert_eq!(served.values().copied().collect::<Vec<_>>(), [10, 10, 10], "{served:?}");
+}
+
+#[test]
+fn what_qualifies_lets_work_be_considered_and_permits_nothing() {
+    shows!("CP-C11-17"; by "monitor.grant_revoked");
+    let mut space = space(worker::proposes("basic"));
+    let episode_id = begun(&mut space);
+    let payload_id = until_dispatch(&mut space, &episode_id);
+    let revoked = closer_contracts::audit::RestrictiveAction::RevokeGrant("grant-1".into());
+    recorded(&space.restrict("issuer-1", revoked).unwrap());
+    refused(&dispatch(&mut space, &payload_id), Code::GrantRevoked);
+    space.finish(&episode_id).unwrap();
+    let works = space.view().works.len();
+    recorded(&space.event("service-a", "price").unwrap());
+    let again = space.open("o-1").unwrap();
+    space.finish(&again).unwrap();
+    assert_eq!(space.view().works.len(), works + 1, "the event makes work eligible");
+    assert_eq!(space.world.effects().len(), 0, "and the effect stays without authority");
 }

@@ -61,6 +61,7 @@ pub(crate) fn identity(id: &str) -> Item {
         appointed_by: "user".into(),
         revoked_at: None,
         standing: Standing::Current,
+        worst_case: None,
     })
 }
 

@@ -174,6 +174,7 @@ pub(crate) fn decision(handle: &Handle, decision_id: &DecisionId, decision_type:
         issued_at: now(),
         decision_type,
         decision_id: format!("answer.{decision_id}").as_str().into(),
+        amendment: None,
     };
     artifact(handle, decision, "user", ProducerRole::User)
 }
