@@ -149,7 +149,9 @@ impl Memory {
 impl Operations for Memory {
     fn perform<'a>(&'a self, _permit: Permit, order: &'a Order) -> Pending<'a, Performed> {
         let (now, _) = BenchClock.now();
+        let reason = "the call does not return";
         let performed = self.with(|world| world.perform(&order.action, &now));
+        let performed = performed.unwrap_or_else(|| Performed::Unknown { sent_at: now, reason: reason.into() });
         Box::pin(std::future::ready(performed))
     }
 

@@ -3,7 +3,8 @@
 //! A guard that carries a requirement is written `branch!("monitor.grant_revoked", condition)`. In every ordinary
 //! build that is `condition` and nothing more. With the feature `prove` (debug builds only) the environment variable
 //! `CLOSER_INVERT` names one mark whose condition is inverted, so that `cargo xtask trace --prove` can demand that a
-//! test of the row turns red. A test says what it shows with `shows!`.
+//! test of the row turns red. `CLOSER_HOLD` names one mark and the value that it then always has, `mark=true` or
+//! `mark=false`, so that `cargo xtask sim --guards` can take a guard out. A test says what it shows with `shows!`.
 
 /// The value of a marked condition: `condition` itself, inverted only under `prove` for the named mark.
 #[cfg(not(feature = "prove"))]
@@ -13,17 +14,29 @@ pub fn holds(_mark: &'static str, condition: bool) -> bool {
     condition
 }
 
-/// The value of a marked condition: inverted when `CLOSER_INVERT` names this mark.
+/// The value of a marked condition: inverted when `CLOSER_INVERT` names this mark, fixed when `CLOSER_HOLD` does.
 #[cfg(feature = "prove")]
 #[must_use]
 pub fn holds(mark: &'static str, condition: bool) -> bool {
     #[expect(
         clippy::disallowed_methods,
-        reason = "proof builds read which branch to invert; release builds cannot enable them"
+        reason = "proof builds read which branch to invert or fix; release builds cannot enable them"
     )]
     static INVERTED: std::sync::LazyLock<Option<String>> =
         std::sync::LazyLock::new(|| std::env::var("CLOSER_INVERT").ok());
-    condition ^ (INVERTED.as_deref() == Some(mark))
+    #[expect(
+        clippy::disallowed_methods,
+        reason = "proof builds read which branch to invert or fix; release builds cannot enable them"
+    )]
+    static FIXED: std::sync::LazyLock<Option<(String, bool)>> = std::sync::LazyLock::new(|| {
+        let text = std::env::var("CLOSER_HOLD").ok()?;
+        let (mark, value) = text.split_once('=')?;
+        Some((mark.to_owned(), value == "true"))
+    });
+    match &*FIXED {
+        Some((fixed, value)) if fixed == mark => *value,
+        Some(_) | None => condition ^ (INVERTED.as_deref() == Some(mark)),
+    }
 }
 
 #[cfg(all(feature = "prove", not(debug_assertions)))]

@@ -13,6 +13,6 @@ pub mod worker;
 pub mod world;
 
 pub use founding::Deployment;
-pub use memory::MemoryLog;
+pub use memory::{Ground, MemoryLog};
 pub use space::Space;
 pub use world::{Mode, World};

@@ -8,7 +8,7 @@ use closer_contracts::word_enum;
 use closer_contracts::work::TargetVersion;
 use closer_protocol::port::{Observed, Performed};
 use serde_json::{Map, Value};
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, VecDeque};
 
 word_enum! {
     /// How the world answers the next effects and observations.
@@ -23,8 +23,12 @@ word_enum! {
         AnsweredNotApplied = "answered_not_applied",
         /// Effects do not leave.
         NotSent = "not_sent",
+        /// Effects take place and their calls do not return for a while.
+        Slow = "slow",
         /// Observations show what the target was before the last effect.
         Stale = "stale",
+        /// As `stale`, but for less than any settle time: the target needs a while to show what it is.
+        Lagging = "lagging",
         /// Observations come from another account.
         WrongAccount = "wrong_account",
         /// Targets cannot be looked at.
@@ -32,12 +36,17 @@ word_enum! {
     }
 }
 
+/// How long a lagging target shows what it was, in milliseconds.
+const LAG_MS: u64 = 900;
+
 /// Targets by what they are, with their fields, and how often each was really changed.
 #[derive(Debug, Clone)]
 pub struct World {
     targets: BTreeMap<Target, Map<String, Value>>,
     before: BTreeMap<Target, Map<String, Value>>,
-    effects: Vec<Action>,
+    changed_at: BTreeMap<Target, Timestamp>,
+    effects: Vec<(Action, Timestamp)>,
+    slow: VecDeque<Action>,
     /// The attempts whose cancellation was asked for, in order.
     pub cancelled: Vec<AttemptId>,
     /// How effects are answered.
@@ -51,7 +60,9 @@ impl Default for World {
         Self {
             targets: BTreeMap::new(),
             before: BTreeMap::new(),
+            changed_at: BTreeMap::new(),
             effects: Vec::new(),
+            slow: VecDeque::new(),
             cancelled: Vec::new(),
             effect_mode: Mode::Normal,
             observe_mode: Mode::Normal,
@@ -73,21 +84,45 @@ impl World {
 
     /// Every effect that really took place, in order.
     #[must_use]
-    pub fn effects(&self) -> &[Action] {
+    pub fn effects(&self) -> Vec<&Action> {
+        self.effects.iter().map(|(action, _)| action).collect()
+    }
+
+    /// Every effect that really took place with its moment, in order.
+    #[must_use]
+    pub fn effects_and_moments(&self) -> &[(Action, Timestamp)] {
         &self.effects
     }
 
-    fn apply(&mut self, action: &Action) {
+    fn apply(&mut self, action: &Action, now: &Timestamp) {
         self.before.insert(action.target.clone(), self.targets.get(&action.target).cloned().unwrap_or_default());
         let fields = self.targets.entry(action.target.clone()).or_default();
         for (name, value) in &action.parameters {
             fields.insert(name.to_string(), value.0.clone());
         }
-        self.effects.push(action.clone());
+        self.changed_at.insert(action.target.clone(), now.clone());
+        self.effects.push((action.clone(), now.clone()));
     }
 
-    /// Performs an effect: every parameter becomes the field of its name.
-    pub fn perform(&mut self, action: &Action, now: &Timestamp) -> Performed {
+    /// The effects whose calls have not returned.
+    pub fn slow(&self) -> impl Iterator<Item = &Action> {
+        self.slow.iter()
+    }
+
+    /// Nobody waits any more for the calls that have not returned.
+    pub fn forget_slow(&mut self) {
+        self.slow.clear();
+    }
+
+    /// The oldest call that has not returned does.
+    pub fn return_slow(&mut self, now: &Timestamp) -> Option<(AttemptId, Performed)> {
+        let action = self.slow.pop_front()?;
+        let reason = Text::from("the call took longer than it may");
+        Some((action.attempt_id, Performed::Unknown { sent_at: now.clone(), reason }))
+    }
+
+    /// Performs an effect: every parameter becomes the field of its name. Nothing is said of a call that does not return.
+    pub fn perform(&mut self, action: &Action, now: &Timestamp) -> Option<Performed> {
         let responded = |now: &Timestamp| Performed::Responded {
             sent_at: now.clone(),
             responded_at: now.clone(),
@@ -95,19 +130,24 @@ impl World {
         };
         let unknown =
             |now: &Timestamp| Performed::Unknown { sent_at: now.clone(), reason: Text::from("the answer was lost") };
-        match self.effect_mode {
+        Some(match self.effect_mode {
+            Mode::Slow => {
+                self.apply(action, now);
+                self.slow.push_back(action.clone());
+                return None;
+            }
             Mode::AppliedUnanswered => {
-                self.apply(action);
+                self.apply(action, now);
                 unknown(now)
             }
             Mode::LostUnanswered => unknown(now),
             Mode::AnsweredNotApplied => responded(now),
             Mode::NotSent => Performed::NotSent { reason: Text::from("the connection was refused") },
-            Mode::Normal | Mode::Stale | Mode::WrongAccount | Mode::Unavailable => {
-                self.apply(action);
+            Mode::Normal | Mode::Stale | Mode::Lagging | Mode::WrongAccount | Mode::Unavailable => {
+                self.apply(action, now);
                 responded(now)
             }
-        }
+        })
     }
 
     /// Looks at a target.
@@ -122,15 +162,20 @@ impl World {
                 };
             }
             Mode::Stale => self.before.get(target).or_else(|| self.targets.get(target)),
+            Mode::Lagging if self.changed_at.get(target).is_some_and(|at| *now < at.plus_ms(LAG_MS)) => {
+                self.before.get(target)
+            }
             Mode::WrongAccount => {
                 seen.account = Key::from("another-account");
                 self.targets.get(target)
             }
             Mode::Normal
+            | Mode::Lagging
             | Mode::AppliedUnanswered
             | Mode::LostUnanswered
             | Mode::AnsweredNotApplied
-            | Mode::NotSent => self.targets.get(target),
+            | Mode::NotSent
+            | Mode::Slow => self.targets.get(target),
         };
         Observed::Seen {
             target: seen,

@@ -15,7 +15,7 @@ use closer_protocol::{Input, Reply, urgent};
 use serde_json::json;
 
 /// The event that a draft announces, or why there is none.
-fn event(space: &dyn Space, draft: EventDraft) -> Result<Event, Answer> {
+fn event(space: &dyn Space, draft: EventDraft) -> Result<Event, Box<Answer>> {
     let (view, now) = (space.view(), space.moment().now);
     // A repeat under its key is the same event: it has the same id, and was observed when it was observed first.
     let event_id = draft.deduplication_key.as_ref().map_or_else(
@@ -29,7 +29,7 @@ fn event(space: &dyn Space, draft: EventDraft) -> Result<Event, Answer> {
     let mut cited = Vec::new();
     for id in &draft.evidence {
         let Some(evidence) = view.evidence.get(id) else {
-            return Err(Answer::not_found("evidence", id.as_str()));
+            return Err(Answer::not_found("evidence", id.as_str()).into());
         };
         cited.push(ArtifactRef { id: id.as_str().into(), digest: evidence.payload.content_digest() });
     }
@@ -52,7 +52,7 @@ pub(super) fn test(space: &dyn Space, draft: EventDraft) -> Answer {
     let (view, at) = (space.view(), space.moment());
     let event = match event(space, draft) {
         Ok(event) => event,
-        Err(answer) => return answer,
+        Err(answer) => return *answer,
     };
     let source = view.state.source(&event.source.source_id);
     let declared = source.is_some_and(|source| source.change_kinds.contains(&event.change_kind));
@@ -89,7 +89,7 @@ pub(super) fn test(space: &dyn Space, draft: EventDraft) -> Answer {
 pub(super) async fn send(space: &dyn Space, identity: &ActorId, draft: EventDraft) -> Result<Answer, Error> {
     let payload = match written(space, identity, draft) {
         Ok(payload) => payload,
-        Err(answer) => return Ok(answer),
+        Err(answer) => return Ok(*answer),
     };
     let reply = change::submit(space, payload).await?;
     Ok(Answer::replied(&reply, "recorded"))
@@ -99,7 +99,7 @@ pub(super) async fn send(space: &dyn Space, identity: &ActorId, draft: EventDraf
 pub(super) fn draft(space: &dyn Space, identity: &ActorId, draft: EventDraft) -> Result<Answer, Error> {
     let payload = match written(space, identity, draft) {
         Ok(payload) => payload,
-        Err(answer) => return Ok(answer),
+        Err(answer) => return Ok(*answer),
     };
     let told: serde_json::Value = serde_json::from_slice(payload.bytes())
         .map_err(|error| Error::Runtime(format!("the payload cannot be read again: {error}")))?;
@@ -107,13 +107,13 @@ pub(super) fn draft(space: &dyn Space, identity: &ActorId, draft: EventDraft) ->
     Ok(Answer::done(json!({ "payload": told }), vec![text]))
 }
 
-fn written(space: &dyn Space, identity: &ActorId, draft: EventDraft) -> Result<Payload, Answer> {
+fn written(space: &dyn Space, identity: &ActorId, draft: EventDraft) -> Result<Payload, Box<Answer>> {
     let view = space.view();
     let now = space.moment().now;
     let event = event(space, draft)?;
     let intake = services::intake_disclosure(event.source.source_id.as_str());
     let Some(disclosure) = view.disclosure(&intake).cloned() else {
-        return Err(Answer::not_found("source", event.source.source_id.as_str()));
+        return Err(Answer::not_found("source", event.source.source_id.as_str()).into());
     };
     let lineage = Lineage {
         parents: Vec::new(),
@@ -125,7 +125,7 @@ fn written(space: &dyn Space, identity: &ActorId, draft: EventDraft) -> Result<P
     let producer = ActorRef { actor_id: identity.clone(), role: ProducerRole::Observer };
     let id = PayloadId::new(space.fresh("pl"));
     services::write(&view, id, producer, lineage, disclosure, event, &now)
-        .map_err(|fault| Answer::refused(&[fault.into()]))
+        .map_err(|fault| Answer::refused(&[fault.into()]).into())
 }
 
 /// Hands in a payload as it came. What cannot be read or authenticated is recorded as such, or counted.

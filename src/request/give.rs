@@ -41,11 +41,13 @@ fn asked(packet: &Packet) -> Option<(&ActionProposal, &GrantProposal)> {
     }
 }
 
-fn shown<'a>(view: &'a View, draft: &GrantDraft) -> Result<&'a GrantProposal, Answer> {
+fn shown<'a>(view: &'a View, draft: &GrantDraft) -> Result<&'a GrantProposal, Box<Answer>> {
     let Some(packet) = view.packets.get(&draft.packet_id) else {
-        return Err(Answer::not_found("packet", draft.packet_id.as_str()));
+        return Err(Answer::not_found("packet", draft.packet_id.as_str()).into());
     };
-    asked(packet).map(|(_, grant)| grant).ok_or_else(|| Answer::absent("this packet asks for no action".to_owned()))
+    asked(packet)
+        .map(|(_, grant)| grant)
+        .ok_or_else(|| Answer::absent("this packet asks for no action".to_owned()).into())
 }
 
 /// How many packets asked for an operation of this packet before, and were answered.
@@ -71,7 +73,7 @@ pub(super) fn try_out(space: &dyn Space, draft: &GrantDraft) -> Answer {
     let view = space.view();
     let shown = match shown(&view, draft) {
         Ok(shown) => shown,
-        Err(answer) => return answer,
+        Err(answer) => return *answer,
     };
     let since = Timestamp::from_unix_ms(space.moment().now.unix_ms().saturating_sub(REPLAYED_MS));
     let past = view.packets.iter().filter(|(_, packet)| {
@@ -106,7 +108,7 @@ pub(super) async fn give(space: &dyn Space, identity: &ActorId, draft: GrantDraf
     let view = space.view();
     let shown = match shown(&view, &draft) {
         Ok(shown) => shown.clone(),
-        Err(answer) => return Ok(answer),
+        Err(answer) => return Ok(*answer),
     };
     let obligations = view.packets.get(&draft.packet_id).map(|packet| packet.packet.body.obligation_ids.clone());
     let operations: Vec<&str> = shown.allowed_operations.iter().map(|operation| operation.as_str()).collect();

@@ -16,6 +16,7 @@ mod cargo;
 mod crash;
 mod eval;
 mod fix;
+mod fuzz;
 mod model;
 mod scenario;
 mod sim;
@@ -42,8 +43,10 @@ enum Command {
     Bless,
     /// Runs scenarios of the catalogue by name
     Scenario(scenario::Args),
-    /// Runs the pure core under seeds: faults, crashes and restrictions in random order, invariants checked after each step
+    /// Runs the core and the store under seeds: faults, crashes and lies in random order, invariants checked after each step
     Sim(sim::Args),
+    /// Bends bytes for everything that reads bytes from outside
+    Fuzz(fuzz::Args),
     /// Ties requirement rows to branches and tests; `--prove` inverts each branch and demands a red test
     Trace(trace::Args),
     /// Measures the store or whole actions beside raw limits on the same disk
@@ -76,6 +79,7 @@ fn run(command: Command, root: &Path) -> Result<()> {
         Command::Bless => fix::bless(root),
         Command::Scenario(args) => scenario::run(root, &args),
         Command::Sim(args) => sim::run(root, &args),
+        Command::Fuzz(args) => fuzz::run(root, &args),
         Command::Trace(args) => trace::run(root, &args),
         Command::Bench(args) => bench::run(root, &args),
         Command::Eval(args) => eval::run(root, &args),

@@ -114,6 +114,8 @@ impl Log {
                 disk.remove(name).map_err(StoreError::io("removing an unfinished segment"))?;
             }
             opened.cut()?;
+            // A name may be there that was never made durable.
+            disk.sync_dir().map_err(StoreError::io("opening the store's directory"))?;
         }
         let removals = std::mem::take(&mut opened.removals);
         let (mut core, tail) = opened.into_parts(&settings);

@@ -54,10 +54,12 @@ pub(super) struct Opened {
     tail: Option<Tail>,
 }
 
-/// The end of the open segment as it was found.
+/// The end of the last segment as it was found.
 struct Tail {
     number: u64,
     file: Arc<dyn DiskFile>,
+    /// From here on nothing on disk says that it is durable: what can be read may be what a failed sync has left.
+    doubtful: u64,
     offset: u64,
     /// Nothing but zeros follows.
     whole: bool,
@@ -98,7 +100,11 @@ impl Opened {
             opened.check_header(header)?;
             let footer = Footer::read(&**file).map_err(StoreError::io(format!("reading segment {}", header.number)))?;
             match footer {
-                Ok(footer) => opened.take_footer(header, file, footer),
+                Ok(footer) => {
+                    let last = index + 1 == count;
+                    opened.tail = if last { Some(Tail::closed(header.number, file, footer.end)?) } else { None };
+                    opened.take_footer(header, file, footer);
+                }
                 Err(_) if index + 1 == count => opened.take_tail(header, file)?,
                 Err(at) => {
                     return Err(corrupt(header.number, at, None, "the footer of a closed segment is damaged"));
@@ -156,7 +162,8 @@ impl Opened {
         (known >= self.next).then_some(Corruption { segment, offset, record: Some(self.next), what })
     }
 
-    /// Cuts off what no later batch says was acknowledged.
+    /// Cuts off what no later batch says was acknowledged, and makes the rest durable. A sync that failed leaves bytes that
+    /// can be read, that the system takes for written, and that no later sync will write: so they are written again.
     pub(super) fn cut(&self) -> Result<(), StoreError> {
         let Some(tail) = &self.tail else { return Ok(()) };
         let what = || StoreError::io(format!("cutting segment {}", tail.number));
@@ -167,6 +174,11 @@ impl Opened {
             tracing::warn!(segment = tail.number, offset = tail.offset, damage, "the log's end is cut off");
             tail.file.set_len(tail.offset).map_err(what())?;
         }
+        let rewritten = usize::try_from(tail.offset.saturating_sub(tail.doubtful)).unwrap_or_default();
+        let mut bytes = vec![0; rewritten];
+        let filled = read_full(&*tail.file, &mut bytes, tail.doubtful).map_err(what())?;
+        bytes.truncate(filled);
+        tail.file.write_at(&bytes, tail.doubtful).map_err(what())?;
         tail.file.sync_data().map_err(what())
     }
 
@@ -185,6 +197,7 @@ impl Opened {
             closed: false,
         };
         let mut batches = Batches::new(Arc::clone(file), segment.end, end.offset);
+        let mut doubtful = None;
         while let Found::Batch(batch) = batches.next(None).map_err(reading())? {
             let mut prints = NewPrints::default();
             let (mut cursor, mut whole, mut custody) = (batch.header.first, true, Vec::new());
@@ -201,6 +214,9 @@ impl Opened {
             if !whole {
                 break;
             }
+            if header.sequence > end.known_durable {
+                doubtful.get_or_insert(offset);
+            }
             if segment.places.last().is_none_or(|(_, last)| offset >= last + PLACE_EVERY_BYTES) {
                 segment.places.push((header.first, offset));
             }
@@ -209,7 +225,9 @@ impl Opened {
             self.take_batch(&header, &prints);
         }
         let whole = end.zero_beyond && segment.end == end.offset;
-        self.tail = Some(Tail { number, file: Arc::clone(file), offset: segment.end, whole, damage: end.damage });
+        let doubtful = doubtful.unwrap_or(segment.end);
+        let damage = end.damage;
+        self.tail = Some(Tail { number, file: Arc::clone(file), doubtful, offset: segment.end, whole, damage });
         self.segments.push(segment);
         Ok(())
     }
@@ -263,6 +281,14 @@ impl Opened {
         self.sequence = header.sequence + 1;
         self.epoch = header.epoch;
         self.chain = header.chain;
+    }
+}
+
+impl Tail {
+    /// The footer of a last segment that is closed: the sync that should have made it durable may have failed.
+    fn closed(number: u64, file: &Arc<dyn DiskFile>, doubtful: u64) -> Result<Self, StoreError> {
+        let offset = file.len().map_err(StoreError::io(format!("reading segment {number}")))?;
+        Ok(Self { number, file: Arc::clone(file), doubtful, offset, whole: true, damage: None })
     }
 }
 

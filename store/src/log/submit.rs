@@ -8,6 +8,7 @@ use crate::frame::{self, BATCH_HEADER_BYTES, NAME_BYTES_MAX};
 use crate::heads::Tip;
 use crate::segment::{self, PLACE_EVERY_BYTES};
 use closer_contracts::Digest;
+use closer_contracts::branch;
 use closer_contracts::record::{
     Appended, ClaimKey, Conflict, Cursor, Epoch, FencedAppend, Guard, Head, Lane, Record, RecordKind, StreamId,
 };
@@ -45,7 +46,7 @@ impl Log {
 
         let mut core = self.shared.core();
         core.open()?;
-        if epoch != core.epoch {
+        if branch!("store.lease_lost", epoch != core.epoch) {
             return Err(Declined::Conflict(Conflict::Epoch { actual: core.epoch }));
         }
         self.shared.bounded(&core, lane)?;
@@ -182,13 +183,13 @@ impl Core {
             match guard {
                 Guard::Head { stream, expected } => {
                     let actual = self.tip(stream)?.map(|tip| tip.head);
-                    if actual.map(|head| head.link) != *expected {
+                    if branch!("store.guarded_head_moved", actual.map(|head| head.link) != *expected) {
                         return Err(Declined::Conflict(Conflict::Head { stream: stream.clone(), actual }));
                     }
                 }
                 Guard::Claim { key, allowed } => {
                     if let Some(actual) = self.claimed(key)?
-                        && Some(actual) != *allowed
+                        && branch!("store.guarded_claim_differs", Some(actual) != *allowed)
                     {
                         return Err(Declined::Conflict(Conflict::Claim { key: key.clone(), actual }));
                     }
@@ -210,7 +211,7 @@ impl Core {
                 let actual = tip.map(|tip| tip.head);
                 let continues = link.previous == actual.map(|head| head.link)
                     && link.position.0 == actual.map_or(0, |head| head.position.0) + 1;
-                if !continues {
+                if branch!("store.link_broken", !continues) {
                     return Err(Declined::Conflict(Conflict::Head { stream: link.stream.clone(), actual }));
                 }
                 staged.previous.push(tip.map_or(Cursor(0), |tip| tip.cursor));
@@ -228,7 +229,9 @@ impl Core {
                 Some(digest) => Some(*digest),
                 None => self.claimed(&claim.key)?,
             };
-            if let Some(actual) = actual.filter(|actual| *actual != claim.digest) {
+            if let Some(actual) = actual
+                && branch!("store.claim_taken", actual != claim.digest)
+            {
                 return Err(Declined::Conflict(Conflict::Claim { key: claim.key.clone(), actual }));
             }
             staged.insert(&claim.key, claim.digest);

@@ -217,3 +217,39 @@ fn an_unfinished_segment_is_forgotten() {
         log.verify(&mut |_| {}).unwrap();
     }
 }
+
+/// After a failed sync the system still shows what it never wrote, and takes it for written. Whoever opens the log again on
+/// the same system and goes on must not lose it, or what comes after it, to the next power cut.
+#[test]
+fn what_a_failed_sync_has_left_readable_is_written_again_before_it_is_relied_on() {
+    for passing in 0..6 {
+        let disk = SimDisk::new();
+        let log = open(&disk, small()).unwrap();
+        let epoch = log.acquire().unwrap();
+        fill(&log, epoch, 0, 3, 700);
+        let mut acknowledged = log.durable();
+        disk.fail_sync_after(passing);
+        for index in 3..60 {
+            let record = claiming(record(&format!("r-{index}"), 1500));
+            let Ok(_ticket) = log.submit(epoch, append(vec![record])) else { break };
+            if log.flush().is_err() {
+                break;
+            }
+        }
+        drop(log);
+        let log = open(&disk, small()).unwrap();
+        let epoch = log.acquire().unwrap();
+        acknowledged = acknowledged.max(log.durable());
+        for index in 0..40 {
+            let record = claiming(record(&format!("after-{index}"), 1500));
+            let _ticket = log.submit(epoch, append(vec![record])).unwrap();
+            log.flush().unwrap();
+            acknowledged = acknowledged.max(log.durable());
+        }
+        disk.crash(&mut |_, _, _| false);
+        log.abandon();
+        let log = open(&disk, small()).unwrap();
+        log.verify(&mut |_| {}).unwrap();
+        assert!(log.durable() >= acknowledged, "with {passing} syncs passing");
+    }
+}
