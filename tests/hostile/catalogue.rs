@@ -19,11 +19,24 @@ fn attacks() -> Vec<(String, Attack)> {
     files.sort();
     let read = |path: &std::path::PathBuf| {
         let area = path.file_stem().unwrap().to_str().unwrap().to_owned();
-        let file: File = toml::from_str(&std::fs::read_to_string(path).unwrap())
+        let file: File = toml::from_str(&written_out(&std::fs::read_to_string(path).unwrap()))
             .unwrap_or_else(|error| panic!("{}: {error}", path.display()));
         file.attack.into_iter().map(move |attack| (area.clone(), attack))
     };
     files.iter().flat_map(read).collect()
+}
+
+/// Writes out what is abbreviated: `«3×ab»` is `ababab`.
+fn written_out(text: &str) -> String {
+    let mut parts = text.split('«');
+    let mut whole = parts.next().unwrap_or_default().to_owned();
+    for part in parts {
+        let (repeated, rest) = part.split_once('»').unwrap();
+        let (times, what) = repeated.split_once('×').unwrap();
+        whole.push_str(&what.repeat(times.parse().unwrap()));
+        whole.push_str(rest);
+    }
+    whole
 }
 
 /// Sends one line and reads one answer; nothing where the connection just ended.
