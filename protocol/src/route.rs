@@ -38,8 +38,8 @@ pub fn verify(view: &View, cited: &CapabilityContractRef, actor: &ActorId, now: 
     if branch!("route.contract_differs", entry.version != cited.version || entry.contract_digest != cited.digest) {
         return no(Code::ContractIncompatible, "the capability has another version or contract", &cited.id);
     }
-    let verified = entry.endpoints.iter().find(|endpoint| endpoint.identity == *actor);
-    let Some(verified) = verified.filter(|_| branch!("route.endpoint_known", true)) else {
+    let verified = entry.endpoints.iter().find(|endpoint| branch!("route.endpoint_known", endpoint.identity == *actor));
+    let Some(verified) = verified else {
         return no(Code::EndpointMismatch, "the endpoint is none that was verified for the capability", actor);
     };
     let same = verified.contract_digest == entry.contract_digest && verified.version == entry.version;

@@ -95,6 +95,8 @@ async fn whose_answer_it_is_and_to_what_is_the_runtimes_to_say() {
     settle(&handle).await;
     let view = handle.view();
     assert!(view.results.is_empty(), "an answer that names other work than it was asked with is none");
+    let told: Vec<&str> = view.failed.values().map(|(_, reason)| reason.as_str()).collect();
+    assert!(told.iter().any(|reason| reason.contains("the answer is to other work")), "{told:?}");
     assert_eq!(view.episodes.len(), 1);
     drop(handle);
     runtime.stop().await.unwrap();
