@@ -5,7 +5,7 @@ use closer_contracts::audit::{DecisionType, Grant, UserDecision};
 use closer_contracts::id::{DecisionId, GrantId};
 use closer_contracts::refs::ArtifactRef;
 use closer_contracts::time::Timestamp;
-use closer_protocol::bench::{Fate, fate};
+use closer_protocol::bench::{Fate, fate, grant_id};
 use closer_protocol::view::{Packet, View};
 use serde_json::{Value, json};
 use std::cmp::Reverse;
@@ -31,7 +31,7 @@ fn one(
     now: &Timestamp,
 ) -> (Value, String) {
     let packet = view.packets.get(packet_id);
-    let grant_id = GrantId::new(closer_protocol::derived_id("grant", decision.decision_id.as_str()));
+    let grant_id = grant_id(decision);
     let fate = fate(view, decision, now);
     let words = in_words(view, decision, packet, &fate);
     let granted = view.state.grant(&grant_id);
