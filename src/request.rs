@@ -4,6 +4,7 @@
 //! told comes from the record; whatever is changed goes through the sequence like any other input.
 
 mod act;
+mod answer;
 mod bench;
 mod briefcase;
 mod change;
@@ -27,17 +28,16 @@ use crate::space::Space;
 use closer_contracts::Digest;
 use closer_contracts::audit::RestrictionStatement;
 use closer_contracts::envelope::Extensions;
-use closer_contracts::handoff::{Owed, ResponsibilityContract};
+use closer_contracts::handoff::Owed;
 use closer_contracts::id::{ActorId, DecisionId, EntityId, EvidenceId, GrantId, Key, KeyId, ObligationId, OperationId};
 use closer_contracts::id::{ArtifactId, CapabilityId, ChangeKindId, HandoffId, IncidentId, PurposeId, SourceId, Text};
 use closer_contracts::item::{IdentityKind, Standing};
 use closer_contracts::refs::{ProducerRole, TargetPattern};
 use closer_contracts::refusal::{CheckKind, Denial, RefusalCode};
 use closer_contracts::time::Timestamp;
-use closer_protocol::{Reply, View, urgent};
-use closer_store::StoreError;
+use closer_protocol::{View, urgent};
 use serde::{Deserialize, Serialize};
-use serde_json::{Value, json};
+use serde_json::Value;
 use std::collections::BTreeMap;
 
 /// A request and who makes it.
@@ -118,24 +118,8 @@ pub enum Request {
     ProfileCheck,
     /// The four views of what is on record.
     BriefcaseShow,
-    /// Who answers for what, and what was offered.
-    HandoffList,
-    /// Writes down what a responsibility takes.
-    HandoffContract {
-        /// What the recipient is registered to be able to do.
-        capabilities: Vec<CapabilityId>,
-        /// The records that a handoff has to cite.
-        context: Vec<ArtifactId>,
-        /// What is owed when it is given back.
-        owes: Vec<Owed>,
-    },
-    /// Offers a responsibility.
-    HandoffOffer(HandoffDraft),
-    /// Consents to a handoff as its recipient.
-    HandoffAccept {
-        /// Which.
-        handoff_id: HandoffId,
-    },
+    /// Responsibilities and who takes them over.
+    Handoff(HandoffRequest),
     /// What a grant for more than one action would have answered; nothing is recorded.
     GrantTry(GrantDraft),
     /// Gives a grant for more than one action.
@@ -225,41 +209,8 @@ pub enum Request {
         /// Exactly these items; none for everything that the purpose releases.
         items: Vec<ArtifactId>,
     },
-    /// Opens an incident: items that went to recipients who should not have them.
-    IncidentReport {
-        /// Which items.
-        items: Vec<ArtifactId>,
-        /// To whom they went.
-        recipients: Vec<ActorId>,
-        /// Who answers for it; the user without one.
-        owner: Option<ActorId>,
-    },
-    /// One incident, with what was done about it and what stays open.
-    IncidentShow {
-        /// Which.
-        incident_id: IncidentId,
-    },
-    /// Withdraws an incident's items and tells its recipients.
-    IncidentNotify {
-        /// Which.
-        incident_id: IncidentId,
-    },
-    /// Records that a recipient failed to do as it was asked.
-    IncidentFailed {
-        /// Which incident.
-        incident_id: IncidentId,
-        /// Whose failure.
-        recipient: ActorId,
-        /// For people.
-        reason: Text,
-    },
-    /// Reconciles an incident; whoever gave no answer is named as an unknown copy.
-    IncidentReconcile {
-        /// Which.
-        incident_id: IncidentId,
-        /// Why it may be closed with what is left open.
-        justification: Text,
-    },
+    /// Something went to recipients who should not have it.
+    Incident(IncidentRequest),
     /// Walks everything on disk and checks it.
     Verify,
     /// Throws the derived state away and builds it again.
@@ -269,10 +220,83 @@ pub enum Request {
         /// The folder, absolute.
         destination: String,
     },
+    /// The registered signing keys.
+    Keys(KeysRequest),
+}
+
+/// What is asked about responsibilities (§6.4).
+#[derive(Debug, Clone, Serialize, Deserialize)]
+#[serde(tag = "step", rename_all = "snake_case", deny_unknown_fields)]
+pub enum HandoffRequest {
+    /// Who answers for what, and what was offered.
+    List,
+    /// Writes down what a responsibility takes.
+    Contract {
+        /// What the recipient is registered to be able to do.
+        capabilities: Vec<CapabilityId>,
+        /// The records that a handoff has to cite.
+        context: Vec<ArtifactId>,
+        /// What is owed when it is given back.
+        owes: Vec<Owed>,
+    },
+    /// Offers a responsibility.
+    Offer(HandoffDraft),
+    /// Consents to a handoff as its recipient.
+    Accept {
+        /// Which.
+        handoff_id: HandoffId,
+    },
+}
+
+/// What is asked about an incident of over-disclosure (§4.3).
+#[derive(Debug, Clone, Serialize, Deserialize)]
+#[serde(tag = "step", rename_all = "snake_case", deny_unknown_fields)]
+pub enum IncidentRequest {
+    /// Opens an incident: items that went to recipients who should not have them.
+    Report {
+        /// Which items.
+        items: Vec<ArtifactId>,
+        /// To whom they went.
+        recipients: Vec<ActorId>,
+        /// Who answers for it; the user without one.
+        owner: Option<ActorId>,
+    },
+    /// One incident, with what was done about it and what stays open.
+    Show {
+        /// Which.
+        incident_id: IncidentId,
+    },
+    /// Withdraws an incident's items and tells its recipients.
+    Notify {
+        /// Which.
+        incident_id: IncidentId,
+    },
+    /// Records that a recipient failed to do as it was asked.
+    Failed {
+        /// Which incident.
+        incident_id: IncidentId,
+        /// Whose failure.
+        recipient: ActorId,
+        /// For people.
+        reason: Text,
+    },
+    /// Reconciles an incident; whoever gave no answer is named as an unknown copy.
+    Reconcile {
+        /// Which.
+        incident_id: IncidentId,
+        /// Why it may be closed with what is left open.
+        justification: Text,
+    },
+}
+
+/// What is asked about keys (C1).
+#[derive(Debug, Clone, Serialize, Deserialize)]
+#[serde(tag = "step", rename_all = "snake_case", deny_unknown_fields)]
+pub enum KeysRequest {
     /// The registered keys.
-    KeysList,
+    List,
     /// Registers another key of an identity, under the user's authority.
-    KeysRotate {
+    Rotate {
         /// Whose.
         identity: ActorId,
         /// 64 hexadecimal digits.
@@ -281,7 +305,7 @@ pub enum Request {
         signing_scope: Vec<String>,
     },
     /// Revokes a key, under the user's authority.
-    KeysRevoke {
+    Revoke {
         /// Which.
         key_id: KeyId,
         /// Whether it was compromised: whatever it signed is then flagged.
@@ -328,23 +352,14 @@ impl Request {
             | Self::RestrictDraft { .. }
             | Self::ProfileCheck
             | Self::BriefcaseShow
-            | Self::HandoffList
-            | Self::HandoffContract { .. }
-            | Self::HandoffOffer(_)
-            | Self::HandoffAccept { .. }
+            | Self::Handoff(_)
             | Self::ReceiptShow { .. }
             | Self::Export { .. }
-            | Self::IncidentReport { .. }
-            | Self::IncidentShow { .. }
-            | Self::IncidentNotify { .. }
-            | Self::IncidentFailed { .. }
-            | Self::IncidentReconcile { .. }
+            | Self::Incident(_)
             | Self::Verify
             | Self::Rebuild
             | Self::Backup { .. }
-            | Self::KeysList
-            | Self::KeysRotate { .. }
-            | Self::KeysRevoke { .. } => false,
+            | Self::Keys(_) => false,
         }
     }
 }
@@ -373,7 +388,7 @@ impl Request {
             | Self::ProfileCheck
             | Self::ReceiptList
             | Self::ReceiptShow { .. }
-            | Self::KeysList => true,
+            | Self::Keys(KeysRequest::List) => true,
             Self::ReentryRegister { .. }
             | Self::BenchDecide { .. }
             | Self::EventSend(_)
@@ -386,21 +401,13 @@ impl Request {
             | Self::RestrictionList
             | Self::RestrictionChoices { .. }
             | Self::WhoAmI {}
-            | Self::HandoffList
-            | Self::HandoffContract { .. }
-            | Self::HandoffOffer(_)
-            | Self::HandoffAccept { .. }
+            | Self::Handoff(_)
             | Self::Export { .. }
-            | Self::IncidentReport { .. }
-            | Self::IncidentShow { .. }
-            | Self::IncidentNotify { .. }
-            | Self::IncidentFailed { .. }
-            | Self::IncidentReconcile { .. }
+            | Self::Incident(_)
             | Self::Verify
             | Self::Rebuild
             | Self::Backup { .. }
-            | Self::KeysRotate { .. }
-            | Self::KeysRevoke { .. } => false,
+            | Self::Keys(KeysRequest::Rotate { .. } | KeysRequest::Revoke { .. }) => false,
         }
     }
 }
@@ -488,154 +495,6 @@ impl RestrictDraft {
     }
 }
 
-/// How a request went.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum Outcome {
-    /// As asked.
-    Done,
-    /// The protocol declined.
-    Refused,
-    /// There is no such thing on record.
-    NotFound,
-    /// Bytes on disk are not what was written.
-    Corruption,
-    /// It failed.
-    Failed,
-}
-
-/// What a request is answered with: data for programs, the same in lines for people.
-#[derive(Debug, Clone, Serialize, Deserialize)]
-pub struct Answer {
-    /// How it went.
-    pub outcome: Outcome,
-    /// The foremost code, where it was refused.
-    pub code: Option<RefusalCode>,
-    /// For programs.
-    pub data: Value,
-    /// For people.
-    pub text: Vec<String>,
-    /// For people: what to type next, told after the text.
-    #[serde(default)]
-    pub hints: Vec<Hint>,
-}
-
-/// A verb that may be wanted next. How the program is called for this space is known where it is told.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub struct Hint {
-    /// What it is for.
-    pub what: String,
-    /// The verb and its arguments.
-    pub arguments: Vec<String>,
-}
-
-impl Answer {
-    pub(crate) const fn new(outcome: Outcome, data: Value, text: Vec<String>) -> Self {
-        Self { outcome, code: None, data, text, hints: Vec::new() }
-    }
-
-    /// The answer with a verb that may be wanted next.
-    #[must_use]
-    pub fn hint<const N: usize>(mut self, what: &str, arguments: [&str; N]) -> Self {
-        let arguments = arguments.iter().map(ToString::to_string).collect();
-        self.hints.push(Hint { what: what.to_owned(), arguments });
-        self
-    }
-
-    pub(crate) fn done(data: Value, text: Vec<String>) -> Self {
-        Self::new(Outcome::Done, data, text)
-    }
-
-    pub(crate) fn not_found(what: &str, id: &str) -> Self {
-        Self::absent(format!("no {what} on record is called `{}`", words::told_id(id)))
-    }
-
-    /// There is nothing where something was looked for.
-    #[must_use]
-    pub fn absent(text: String) -> Self {
-        Self::new(Outcome::NotFound, json!({ "error": text }), vec![text])
-    }
-
-    /// Nothing ordinary can be recorded, for want of room.
-    #[must_use]
-    pub fn full() -> Self {
-        Self::refused(&[closer_actors::storage_full()])
-    }
-
-    /// What went wrong, as an answer.
-    #[must_use]
-    pub fn failed(error: &Error) -> Self {
-        if matches!(error, Error::Actors(closer_actors::Error::Busy)) {
-            let reason = "as much work is admitted as the runtime takes; try again shortly";
-            return Self::refused(&[Denial::new(RefusalCode::Busy, CheckKind::Runtime, reason)]);
-        }
-        let text = error.told();
-        match error {
-            Error::Store(StoreError::Corruption(damage))
-            | Error::Actors(closer_actors::Error::Store(StoreError::Corruption(damage))) => record::damaged(damage),
-            Error::Divergence(_)
-            | Error::Actors(closer_actors::Error::Divergence(_))
-            | Error::Store(StoreError::Manifest(_))
-            | Error::Actors(closer_actors::Error::Store(StoreError::Manifest(_))) => {
-                Self::new(Outcome::Corruption, json!({ "error": text }), vec![text])
-            }
-            Error::Store(StoreError::StoreFull) | Error::Actors(closer_actors::Error::Store(StoreError::StoreFull)) => {
-                Self::full()
-            }
-            Error::Deployment(_)
-            | Error::Store(_)
-            | Error::Actors(_)
-            | Error::Fault(_)
-            | Error::Io { .. }
-            | Error::Unreachable { .. }
-            | Error::World(_)
-            | Error::Runtime(_) => Self::new(Outcome::Failed, json!({ "error": text }), vec![text]),
-        }
-    }
-
-    /// A refusal: the foremost denial first, each with its page.
-    pub(crate) fn refused(denials: &[Denial]) -> Self {
-        let Some(first) = closer_contracts::refusal::foremost(denials) else {
-            return Self::done(json!({}), Vec::new());
-        };
-        let line = |denial: &Denial| {
-            let offending = denial.offending.as_ref().map(|offending| format!(" ({offending})")).unwrap_or_default();
-            format!("refused: {}: {}{offending}", denial.code.as_str(), denial.reason)
-        };
-        let told = |denial: &Denial| {
-            json!({
-                "code": denial.code, "number": denial.code as u16, "check": denial.check, "offending": denial.offending,
-                "reason": denial.reason, "spec_ref": denial.code.spec_ref(), "retryable": denial.code.is_retryable(),
-            })
-        };
-        let others = denials.iter().filter(|denial| *denial != first);
-        let mut text: Vec<String> = std::iter::once(first).chain(others).map(line).collect();
-        text.push(format!("see docs/refusals/{}.md", first.code.as_str()));
-        let denials: Vec<Value> = denials.iter().map(told).collect();
-        Self {
-            outcome: Outcome::Refused,
-            code: Some(first.code),
-            data: json!({ "code": first.code, "reason": first.reason, "denials": denials }),
-            text,
-            hints: Vec::new(),
-        }
-    }
-
-    /// What the sequence replied: the records, or the refusal.
-    pub(crate) fn replied(reply: &Reply, what: &str) -> Self {
-        match reply {
-            Reply::Recorded(references) => {
-                let lines =
-                    references.iter().map(|reference| format!("{} {}", reference.id, words::short(&reference.digest)));
-                let text = std::iter::once(what.to_owned()).chain(lines).collect();
-                Self::done(json!({ "recorded": references }), text)
-            }
-            Reply::Refused(denials) => Self::refused(denials),
-        }
-    }
-}
-
 /// Answers one request for an identity.
 ///
 /// # Errors
@@ -662,14 +521,7 @@ pub async fn answer(space: &dyn Space, identity: &ActorId, request: Request) -> 
         }
         Request::ProfileCheck => Ok(profile::check(&space.view())),
         Request::BriefcaseShow => Ok(briefcase::show(&space.view())),
-        Request::HandoffList => Ok(handoff::list(&space.view())),
-        Request::HandoffContract { capabilities, context, owes } => {
-            let contract_id = ArtifactId::new(space.fresh("contract"));
-            let contract = ResponsibilityContract { contract_id, capabilities, context, owed_on_return: owes };
-            handoff::contract(space, identity, contract).await
-        }
-        Request::HandoffOffer(draft) => handoff::offer(space, identity, draft).await,
-        Request::HandoffAccept { handoff_id } => handoff::accept(space, identity, &handoff_id).await,
+        Request::Handoff(asked) => handoff::answer(space, identity, asked).await,
         Request::GrantTry(draft) => Ok(give::try_out(space, &draft)),
         Request::GrantGive(draft) => give::give(space, identity, draft).await,
         Request::DecisionList { packet_id } => {
@@ -699,31 +551,18 @@ pub async fn answer(space: &dyn Space, identity: &ActorId, request: Request) -> 
         Request::Export { recipient, purpose, items } => {
             disclosure::export(space, identity, recipient, purpose, items).await
         }
-        Request::IncidentReport { items, recipients, owner } => {
-            disclosure::report(space, identity, &items, recipients, owner).await
-        }
-        Request::IncidentShow { incident_id } => disclosure::show(space, identity, &incident_id).await,
-        Request::IncidentNotify { incident_id } => disclosure::notify(space, identity, &incident_id).await,
-        Request::IncidentFailed { incident_id, recipient, reason } => {
-            disclosure::failed(space, identity, &incident_id, recipient, reason).await
-        }
-        Request::IncidentReconcile { incident_id, justification } => {
-            disclosure::reconcile(space, identity, &incident_id, justification).await
-        }
+        Request::Incident(asked) => disclosure::incident(space, identity, asked).await,
         Request::Verify => verify_held(space),
         Request::Rebuild => tokio::task::block_in_place(|| rebuild(space.log(), &mut |_| {})),
         Request::Backup { destination } => {
             tokio::task::block_in_place(|| backup(space, identity, &destination, &mut |_| {}))
         }
-        Request::KeysList => Ok(keys::list(&space.view())),
-        Request::KeysRotate { identity: whose, public_key, signing_scope } => {
-            keys::rotate(space, identity, &whose, &public_key, signing_scope).await
-        }
-        Request::KeysRevoke { key_id, compromised } => keys::revoke(space, identity, &key_id, compromised).await,
+        Request::Keys(asked) => keys::answer(space, identity, asked).await,
     }
 }
 
 pub(crate) use act::producer_of;
+pub use answer::{Answer, Hint, Outcome};
 pub use bench::futile;
 pub(crate) use bench::{decision_type, is_waiting};
 pub use give::GrantDraft;

@@ -7,7 +7,7 @@ use super::incident::Incident;
 use super::restrict::{Grant, Restrict};
 use super::source::Source;
 use super::token::Token;
-use crate::request::{Request, RestrictDraft};
+use crate::request::{KeysRequest, Request, RestrictDraft};
 use clap::{Args, Parser, Subcommand};
 use closer_contracts::id::ActorId;
 use serde_json::Value;
@@ -460,9 +460,7 @@ impl Verb {
                     (None, None) => return Err("give a file or --json-text".to_owned()),
                 },
             },
-            Self::Bench(Bench::List { all }) => Request::BenchList { all },
-            Self::Bench(Bench::Show { id }) => Request::BenchShow { decision_id: id.into() },
-            Self::Bench(Bench::Decisions { id }) => Request::DecisionList { packet_id: id.map(Into::into) },
+            Self::Bench(bench) => bench.request(),
             Self::Budgets => Request::BudgetShow,
             Self::Restrictions => Request::RestrictionList,
             Self::Search { words } => Request::Search { words },
@@ -471,16 +469,6 @@ impl Verb {
             Self::Grant(Grant::List { all }) => Request::GrantList { all },
             Self::Grant(Grant::Show { id }) => Request::GrantShow { grant_id: id.into() },
             Self::Grant(Grant::Revoke { id, reason }) => Request::Restrict(RestrictDraft::of_grant(id.into(), reason)),
-            Self::Bench(Bench::Decide { id, option, amend, expect }) => {
-                let named = |values: Vec<(String, Value)>| values.into_iter().map(|(name, value)| (name.into(), value));
-                Request::BenchDecide {
-                    decision_id: id.into(),
-                    option,
-                    packet_digest: None,
-                    amend: named(amend).collect(),
-                    expect: named(expect).collect(),
-                }
-            }
             Self::Profile(ProfileVerb::Check) => Request::ProfileCheck,
             Self::Briefcase => Request::BriefcaseShow,
             Self::Handoff(handoff) => handoff.request(),
@@ -497,12 +485,12 @@ impl Verb {
                 let absolute = std::path::absolute(&destination).map_err(|error| error.to_string())?;
                 Request::Backup { destination: absolute.to_string_lossy().into_owned() }
             }
-            Self::Keys(Keys::List) => Request::KeysList,
+            Self::Keys(Keys::List) => Request::Keys(KeysRequest::List),
             Self::Keys(Keys::Rotate { whose, public_key, scopes }) => {
-                Request::KeysRotate { identity: whose, public_key, signing_scope: scopes }
+                Request::Keys(KeysRequest::Rotate { identity: whose, public_key, signing_scope: scopes })
             }
             Self::Keys(Keys::Revoke { key_id, compromised }) => {
-                Request::KeysRevoke { key_id: key_id.into(), compromised }
+                Request::Keys(KeysRequest::Revoke { key_id: key_id.into(), compromised })
             }
             Self::Init { .. }
             | Self::Run(_)
@@ -517,5 +505,23 @@ impl Verb {
                 return Err("this verb asks no space".to_owned());
             }
         })
+    }
+}
+
+impl Bench {
+    fn request(self) -> Request {
+        let named = |values: Vec<(String, Value)>| values.into_iter().map(|(name, value)| (name.into(), value));
+        match self {
+            Self::List { all } => Request::BenchList { all },
+            Self::Show { id } => Request::BenchShow { decision_id: id.into() },
+            Self::Decisions { id } => Request::DecisionList { packet_id: id.map(Into::into) },
+            Self::Decide { id, option, amend, expect } => Request::BenchDecide {
+                decision_id: id.into(),
+                option,
+                packet_digest: None,
+                amend: named(amend).collect(),
+                expect: named(expect).collect(),
+            },
+        }
     }
 }

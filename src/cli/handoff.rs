@@ -1,6 +1,6 @@
 //! The verbs about who answers for what.
 
-use crate::request::{HandoffDraft, Request};
+use crate::request::{HandoffDraft, HandoffRequest, Request};
 use clap::Subcommand;
 use closer_contracts::handoff::Owed;
 use closer_contracts::id::Text;
@@ -65,15 +65,15 @@ fn owed(word: &str) -> Result<Owed, String> {
 impl Handoff {
     pub(super) fn request(self) -> Request {
         let ids = |ids: Vec<String>| ids.into_iter().map(Into::into).collect();
-        match self {
-            Self::List => Request::HandoffList,
-            Self::Contract { capabilities, context, owes } => Request::HandoffContract {
+        Request::Handoff(match self {
+            Self::List => HandoffRequest::List,
+            Self::Contract { capabilities, context, owes } => HandoffRequest::Contract {
                 capabilities: capabilities.into_iter().map(Into::into).collect(),
                 context: ids(context),
                 owes,
             },
             Self::Offer { obligation, to, contract, return_contract, context, hours, responsibility } => {
-                Request::HandoffOffer(HandoffDraft {
+                HandoffRequest::Offer(HandoffDraft {
                     obligation_id: obligation.into(),
                     recipient: to.into(),
                     responsibility: Text::from(responsibility),
@@ -83,7 +83,7 @@ impl Handoff {
                     lease_ms: hours.map(|hours| hours.saturating_mul(3_600_000)),
                 })
             }
-            Self::Accept { id } => Request::HandoffAccept { handoff_id: id.into() },
-        }
+            Self::Accept { id } => HandoffRequest::Accept { handoff_id: id.into() },
+        })
     }
 }

@@ -1,6 +1,6 @@
 //! What can be typed about an over-disclosure.
 
-use crate::request::Request;
+use crate::request::{IncidentRequest, Request};
 use clap::Subcommand;
 
 #[derive(Debug, Subcommand)]
@@ -52,20 +52,20 @@ pub(super) enum Incident {
 impl Incident {
     /// The request that a verb is.
     pub(super) fn request(self) -> Request {
-        match self {
-            Self::Report { items, recipients, owner } => Request::IncidentReport {
+        Request::Incident(match self {
+            Self::Report { items, recipients, owner } => IncidentRequest::Report {
                 items: items.into_iter().map(Into::into).collect(),
                 recipients: recipients.into_iter().map(Into::into).collect(),
                 owner: owner.map(Into::into),
             },
-            Self::Show { id } => Request::IncidentShow { incident_id: id.into() },
-            Self::Notify { id } => Request::IncidentNotify { incident_id: id.into() },
+            Self::Show { id } => IncidentRequest::Show { incident_id: id.into() },
+            Self::Notify { id } => IncidentRequest::Notify { incident_id: id.into() },
             Self::Failed { id, recipient, reason } => {
-                Request::IncidentFailed { incident_id: id.into(), recipient: recipient.into(), reason: reason.into() }
+                IncidentRequest::Failed { incident_id: id.into(), recipient: recipient.into(), reason: reason.into() }
             }
             Self::Reconcile { id, reason } => {
-                Request::IncidentReconcile { incident_id: id.into(), justification: reason.into() }
+                IncidentRequest::Reconcile { incident_id: id.into(), justification: reason.into() }
             }
-        }
+        })
     }
 }

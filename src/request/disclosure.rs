@@ -1,10 +1,10 @@
 //! What leaves the record under a receipt, and what is done when something left that should not have.
 
-use super::{Answer, bench};
+use super::{Answer, IncidentRequest, bench};
 use crate::error::Error;
 use crate::space::Space;
 use closer_contracts::audit::{DisclosureIncident, DisclosureReceipt};
-use closer_contracts::id::{ActorId, ArtifactId, IncidentId, Key, PurposeId, Text};
+use closer_contracts::id::{ActorId, ArtifactId, IncidentId, Key, PurposeId};
 use closer_contracts::refs::{ActorRef, ArtifactRef, ProducerRole};
 use closer_protocol::disclose::{self, Request};
 use closer_protocol::incident::{self, Case, IncidentStep, Step};
@@ -74,8 +74,30 @@ fn acting(view: &View, identity: &ActorId) -> ActorRef {
     ActorRef { actor_id: identity.clone(), role: role.unwrap_or(ProducerRole::User) }
 }
 
+/// Answers what is asked about an incident.
+pub(super) async fn incident(space: &dyn Space, identity: &ActorId, asked: IncidentRequest) -> Result<Answer, Error> {
+    match asked {
+        IncidentRequest::Report { items, recipients, owner } => {
+            report(space, identity, &items, recipients, owner).await
+        }
+        IncidentRequest::Show { incident_id } => show(space, identity, &incident_id).await,
+        IncidentRequest::Notify { incident_id } => notify(space, identity, &incident_id).await,
+        IncidentRequest::Failed { incident_id, recipient, reason } => {
+            let step = |_: &View, _: &Case| Ok(Step::Answered { recipient, answer: incident::Answer::Failed, reason });
+            take(space, identity, &incident_id, step, "recorded").await
+        }
+        IncidentRequest::Reconcile { incident_id, justification } => {
+            // Whoever gave no answer is an unknown copy.
+            let step = |_: &View, case: &Case| {
+                Ok(Step::Reconciled { unknown_copies: case.silent().cloned().collect(), justification })
+            };
+            take(space, identity, &incident_id, step, "reconciled").await
+        }
+    }
+}
+
 /// Opens an incident about items that receipts on record released.
-pub(super) async fn report(
+async fn report(
     space: &dyn Space,
     identity: &ActorId,
     items: &[ArtifactId],
@@ -116,7 +138,7 @@ pub(super) async fn report(
 }
 
 /// Reads an incident, for whoever answers for it.
-pub(super) async fn show(space: &dyn Space, identity: &ActorId, id: &IncidentId) -> Result<Answer, Error> {
+async fn show(space: &dyn Space, identity: &ActorId, id: &IncidentId) -> Result<Answer, Error> {
     if !space.view().incidents.contains_key(id) {
         return Ok(Answer::not_found("incident", id.as_str()));
     }
@@ -141,35 +163,10 @@ pub(super) async fn show(space: &dyn Space, identity: &ActorId, id: &IncidentId)
 }
 
 /// Takes the second step: withdraws and tells.
-pub(super) async fn notify(space: &dyn Space, identity: &ActorId, id: &IncidentId) -> Result<Answer, Error> {
+async fn notify(space: &dyn Space, identity: &ActorId, id: &IncidentId) -> Result<Answer, Error> {
     let now = space.moment().now;
     let step = |view: &View, case: &Case| incident::notify(view, case, &now).map(|step| step.content);
     take(space, identity, id, step, "withdrawn; a notice to every recipient is on record, with what it was given").await
-}
-
-/// Records a recipient's failure.
-pub(super) async fn failed(
-    space: &dyn Space,
-    identity: &ActorId,
-    id: &IncidentId,
-    recipient: ActorId,
-    reason: Text,
-) -> Result<Answer, Error> {
-    let step = |_: &View, _: &Case| Ok(Step::Answered { recipient, answer: incident::Answer::Failed, reason });
-    take(space, identity, id, step, "recorded").await
-}
-
-/// Takes the last step: whoever gave no answer is an unknown copy.
-pub(super) async fn reconcile(
-    space: &dyn Space,
-    identity: &ActorId,
-    id: &IncidentId,
-    justification: Text,
-) -> Result<Answer, Error> {
-    let step = |_: &View, case: &Case| {
-        Ok(Step::Reconciled { unknown_copies: case.silent().cloned().collect(), justification })
-    };
-    take(space, identity, id, step, "reconciled").await
 }
 
 async fn take(

@@ -1,6 +1,6 @@
 //! Responsibility: what is offered, accepted and held, and the offers and consents that people make.
 
-use super::{Answer, HandoffDraft, bench, change};
+use super::{Answer, HandoffDraft, HandoffRequest, bench, change};
 use crate::error::Error;
 use crate::space::Space;
 use closer_contracts::handoff::{HandoffConsent, ResponsibilityContract};
@@ -11,8 +11,23 @@ use closer_protocol::handoff::{self, Terms, verified_key};
 use closer_protocol::{View, services};
 use serde_json::{Value, json};
 
+/// Answers what is asked about responsibilities.
+pub(super) async fn answer(space: &dyn Space, identity: &ActorId, asked: HandoffRequest) -> Result<Answer, Error> {
+    match asked {
+        HandoffRequest::List => Ok(list(&space.view())),
+        HandoffRequest::Contract { capabilities, context, owes } => {
+            let contract_id = ArtifactId::new(space.fresh("contract"));
+            let contract = ResponsibilityContract { contract_id, capabilities, context, owed_on_return: owes };
+            let reply = bench::submit(space, contract, identity, ProducerRole::User).await?;
+            Ok(Answer::replied(&reply, "written down"))
+        }
+        HandoffRequest::Offer(draft) => offer(space, identity, draft).await,
+        HandoffRequest::Accept { handoff_id } => accept(space, identity, &handoff_id).await,
+    }
+}
+
 /// Who answers for every open obligation, and what was offered.
-pub(super) fn list(view: &View) -> Answer {
+fn list(view: &View) -> Answer {
     let open = view.state.items(ItemKind::Obligation).map(|accepted| ObligationId::new(accepted.item.id().as_str()));
     let open = open.filter(|id| view.state.obligation(id).is_some_and(|obligation| obligation.status.is_open()));
     let held: Vec<_> = open.filter_map(|id| view.ownership(&id).map(|held| (id, held))).collect();
@@ -47,16 +62,6 @@ pub(super) fn list(view: &View) -> Answer {
     Answer::done(json!({ "held": held, "handoffs": offers }), text)
 }
 
-/// Writes down what a responsibility takes of whoever holds it.
-pub(super) async fn contract(
-    space: &dyn Space,
-    identity: &ActorId,
-    contract: ResponsibilityContract,
-) -> Result<Answer, Error> {
-    let reply = bench::submit(space, contract, identity, ProducerRole::User).await?;
-    Ok(Answer::replied(&reply, "written down"))
-}
-
 fn reference(view: &View, id: &ArtifactId) -> Option<ArtifactRef> {
     view.handoffs.contracts().map(|(reference, _)| reference).find(|reference| reference.id == *id).cloned()
 }
@@ -67,7 +72,7 @@ fn in_role(view: &View, identity: &ActorId) -> Option<ActorRef> {
 }
 
 /// Offers a responsibility that the identity holds, or that fell to the coordinator.
-pub(super) async fn offer(space: &dyn Space, identity: &ActorId, draft: HandoffDraft) -> Result<Answer, Error> {
+async fn offer(space: &dyn Space, identity: &ActorId, draft: HandoffDraft) -> Result<Answer, Error> {
     let view = space.view();
     let Some(contract_ref) = reference(&view, &draft.contract) else {
         return Ok(Answer::not_found("responsibility contract", draft.contract.as_str()));
@@ -114,7 +119,7 @@ pub(super) async fn offer(space: &dyn Space, identity: &ActorId, draft: HandoffD
 }
 
 /// Consents to a handoff as its recipient; the responsibility moves in the same step.
-pub(super) async fn accept(space: &dyn Space, identity: &ActorId, id: &HandoffId) -> Result<Answer, Error> {
+async fn accept(space: &dyn Space, identity: &ActorId, id: &HandoffId) -> Result<Answer, Error> {
     let view = space.view();
     let Some(offered) = view.handoffs.offered(id) else {
         return Ok(Answer::not_found("handoff", id.as_str()));

@@ -1,6 +1,6 @@
 //! Registered signing keys. Private keys never come here: `closer keys new` writes them to files of their owner.
 
-use super::{Answer, change, words};
+use super::{Answer, KeysRequest, change, words};
 use crate::error::Error;
 use crate::space::Space;
 use closer_contracts::auth::SigningScope;
@@ -21,7 +21,18 @@ fn identities(view: &View) -> impl Iterator<Item = &Identity> {
         .filter_map(|accepted| if let Item::Identity(identity) = &accepted.item { Some(identity) } else { None })
 }
 
-pub(super) fn list(view: &View) -> Answer {
+/// Answers what is asked about keys.
+pub(super) async fn answer(space: &dyn Space, identity: &ActorId, asked: KeysRequest) -> Result<Answer, Error> {
+    match asked {
+        KeysRequest::List => Ok(list(&space.view())),
+        KeysRequest::Rotate { identity: whose, public_key, signing_scope } => {
+            rotate(space, identity, &whose, &public_key, signing_scope).await
+        }
+        KeysRequest::Revoke { key_id, compromised } => revoke(space, identity, &key_id, compromised).await,
+    }
+}
+
+fn list(view: &View) -> Answer {
     let keys: Vec<(&Identity, &SigningKeyEntry)> =
         identities(view).flat_map(|identity| identity.keys.iter().map(move |key| (identity, key))).collect();
     let standing = |key: &SigningKeyEntry| match (&key.revoked_at, key.compromised) {
@@ -37,7 +48,7 @@ pub(super) fn list(view: &View) -> Answer {
     Answer::done(json!({ "keys": told }), keys.iter().map(line).collect())
 }
 
-pub(super) async fn rotate(
+async fn rotate(
     space: &dyn Space,
     identity: &ActorId,
     whose: &ActorId,
@@ -72,12 +83,7 @@ pub(super) async fn rotate(
     revise(space, identity, registered, changed, &format!("key {key_id} is registered for {whose}")).await
 }
 
-pub(super) async fn revoke(
-    space: &dyn Space,
-    identity: &ActorId,
-    key_id: &KeyId,
-    compromised: bool,
-) -> Result<Answer, Error> {
+async fn revoke(space: &dyn Space, identity: &ActorId, key_id: &KeyId, compromised: bool) -> Result<Answer, Error> {
     let view = space.view();
     // Whoever holds the key holds it no longer: a key may stand in more than one identity.
     let holds = |identity: &&Identity| identity.keys.iter().any(|key| key.key_id == *key_id);
