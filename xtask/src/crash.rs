@@ -32,5 +32,14 @@ pub(crate) fn run(root: &Path, args: &Args) -> Result<()> {
         "closer-adapters",
         "competing_writers",
     ]))?;
-    must(cargo(root).env("CLOSER_CRASH_ROUNDS", runs).args(["test", "--package", "closer", "--test", "it", "crash"]))
+    must(cargo(root).env("CLOSER_CRASH_ROUNDS", runs).args([
+        "test",
+        "--package",
+        "closer",
+        "--test",
+        "it",
+        "crash",
+        "--",
+        "--nocapture",
+    ]))
 }
