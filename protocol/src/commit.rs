@@ -10,7 +10,7 @@ use crate::sequence::Deciding;
 use crate::services::{self, Lineage};
 use crate::view::{OnRecord, View};
 use crate::work::suspended;
-use crate::{adjudicate, review, streams, trace};
+use crate::{adjudicate, people, review, streams, trace};
 use closer_contracts::Payload;
 use closer_contracts::adjudication::{Adjudication, Disposition, Phase, RolePosition, Stance};
 use closer_contracts::audit::UrgentDetails;
@@ -211,7 +211,7 @@ fn authority_holds(view: &View, delta: &Delta, authority: &AuthorityRef, now: &c
             *reference == authority.reference
                 && branch!("commit.authority_in_effect", in_effect(declaration, now))
                 && branch!("commit.declaration_names_changes", names(declaration, delta))
-        }),
+        }) && people::declared(view, delta, |it| in_effect(it, now) && names(it, delta)),
         AuthorityKind::UserDecision => view.decisions.values().flatten().any(|(reference, decision)| {
             use closer_contracts::audit::DecisionType;
             let takes_back = |change: &Change| {
@@ -223,6 +223,7 @@ fn authority_holds(view: &View, delta: &Delta, authority: &AuthorityRef, now: &c
             let authorizes = decision.decision_type == DecisionType::ScopedAuthorization;
             *reference == authority.reference
                 && branch!("commit.decision_authorizes", authorizes)
+                && branch!("commit.quorum_reached", people::missing(view, decision) == 0)
                 && delta.changes.iter().all(|change| within_decision(view, decision, change))
         }),
         AuthorityKind::Profile => {
@@ -249,12 +250,11 @@ fn authorized_in_review(view: &View, delta: &Delta, reference: &ArtifactRef) -> 
     };
     let authorizes = receipt.decision == ReviewDecision::EffectAuthorization;
     let exactly = closer_contracts::canonical::digest_of(&delta.changes).is_ok_and(|d| d == receipt.artifact_digest);
-    let users = view.state.is_user(&receipt.reviewer.identity);
     let stands =
         review::review(view, receipt.artifact_digest, &receipt.subject, receipt.decision) == review::Review::Given;
     branch!("commit.review_authorizes_effect", authorizes)
         && branch!("commit.review_names_changes", exactly)
-        && users
+        && people::instructed(view, receipt)
         && branch!("commit.review_stands", stands)
 }
 
