@@ -10,7 +10,7 @@ use crate::sequence::Deciding;
 use crate::services::{self, Lineage};
 use crate::view::{OnRecord, View};
 use crate::work::suspended;
-use crate::{adjudicate, people, review, streams, trace};
+use crate::{adjudicate, cancel, people, review, streams, trace};
 use closer_contracts::Payload;
 use closer_contracts::adjudication::{Adjudication, Disposition, Phase, RolePosition, Stance};
 use closer_contracts::audit::UrgentDetails;
@@ -22,7 +22,7 @@ use closer_contracts::fault::Fault;
 use closer_contracts::id::{
     ActorId, AdjudicationId, ArtifactId, DeltaId, Id, ObligationId, PayloadId, ReceiptId, SessionId, Text,
 };
-use closer_contracts::item::{Appointment, Item, RuleBody};
+use closer_contracts::item::{AffectedScope, Appointment, Item, RuleBody};
 use closer_contracts::record::StreamId;
 use closer_contracts::refs::{ArtifactRef, EvidenceSnapshot, ProducerRole, SubjectType, TypedRef, VersionedRef};
 use closer_contracts::refusal::{CheckKind, Denial, RefusalCode as Code};
@@ -347,12 +347,38 @@ fn land(
             record_commit(deciding, &commit, &obligation_ids, episode_id.as_ref())?;
             let receipt_ref = deciding.batch.artifact(ArtifactBody::from(receipt), vec![StreamId::new("receipts")])?;
             deciding.effects.extend(episode_id.map(Effect::Advance));
+            call_back(deciding, &commit)?;
             deciding.effects.extend(
                 crate::view::wakes(&commit).into_iter().map(|(obligation_id, _)| Effect::Eligible(obligation_id)),
             );
             Ok(Reply::Recorded(vec![receipt_ref]))
         }
     }
+}
+
+/// Whatever is under way and falls under a restriction that the commit brings is asked to be called back, whoever restricts.
+fn call_back(deciding: &mut Deciding<'_>, commit: &Commit) -> Result<(), Fault> {
+    for change in &commit.delta.changes {
+        match change {
+            Change::SuspendEligibility { restriction } => cancel::covered(deciding, &restriction.affected_scope)?,
+            Change::RevokeGrant { grant_id, .. } => {
+                cancel::covered(deciding, &AffectedScope::Grant { grant_id: grant_id.clone() })?;
+            }
+            Change::Add { .. }
+            | Change::Revise { .. }
+            | Change::Suspend { .. }
+            | Change::Retract { .. }
+            | Change::AdmitObligation { .. }
+            | Change::SetStatus { .. }
+            | Change::SetConditions { .. }
+            | Change::SetTriggers { .. }
+            | Change::SetOwner { .. }
+            | Change::AddDependency { .. }
+            | Change::RemoveDependency { .. }
+            | Change::LiftRestriction { .. } => {}
+        }
+    }
+    Ok(())
 }
 
 /// Links the commit to `state`, to every entity it changes and to every scope its restrictions can bind (design §3).

@@ -39,6 +39,8 @@ mod many;
 #[cfg(test)]
 mod moves;
 #[cfg(test)]
+mod organization;
+#[cfg(test)]
 mod people;
 #[cfg(test)]
 mod planted;
@@ -52,6 +54,8 @@ mod records;
 mod relations;
 #[cfg(test)]
 mod requests;
+#[cfg(test)]
+mod resting;
 #[cfg(test)]
 mod reviews;
 #[cfg(test)]
