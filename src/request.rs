@@ -448,7 +448,9 @@ impl Request {
             | Self::Verify
             | Self::Rebuild
             | Self::Backup { .. }
-            | Self::Keys(KeysRequest::Rotate { .. } | KeysRequest::RotateDraft { .. } | KeysRequest::Revoke { .. }) => false,
+            | Self::Keys(KeysRequest::Rotate { .. } | KeysRequest::RotateDraft { .. } | KeysRequest::Revoke { .. }) => {
+                false
+            }
         }
     }
 }

@@ -80,10 +80,8 @@ impl People {
 impl Check for Quorum {
     fn check(&self) -> Result<(), Fault> {
         self.of.check().map_err(|fault| fault.within("of"))?;
-        let counted = matches!(
-            self.kind,
-            AuthorityKind::Declaration | AuthorityKind::UserDecision | AuthorityKind::Instruction
-        );
+        let counted =
+            matches!(self.kind, AuthorityKind::Declaration | AuthorityKind::UserDecision | AuthorityKind::Instruction);
         if !counted {
             return Err(Fault::schema("people give declarations, decisions and instructions").within("kind"));
         }

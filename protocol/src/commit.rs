@@ -207,11 +207,13 @@ fn names(declaration: &closer_contracts::audit::Declaration, delta: &Delta) -> b
 /// Whether an authority that a delta cites is on record and covers a change of its kind (§5, CP-INV-02).
 fn authority_holds(view: &View, delta: &Delta, authority: &AuthorityRef, now: &closer_contracts::Timestamp) -> bool {
     match authority.kind {
-        AuthorityKind::Declaration => view.declarations.values().any(|(reference, declaration)| {
-            *reference == authority.reference
-                && branch!("commit.authority_in_effect", in_effect(declaration, now))
-                && branch!("commit.declaration_names_changes", names(declaration, delta))
-        }) && people::declared(view, delta, |it| in_effect(it, now) && names(it, delta)),
+        AuthorityKind::Declaration => {
+            view.declarations.values().any(|(reference, declaration)| {
+                *reference == authority.reference
+                    && branch!("commit.authority_in_effect", in_effect(declaration, now))
+                    && branch!("commit.declaration_names_changes", names(declaration, delta))
+            }) && people::declared(view, delta, |it| in_effect(it, now) && names(it, delta))
+        }
         AuthorityKind::UserDecision => view.decisions.values().flatten().any(|(reference, decision)| {
             use closer_contracts::audit::DecisionType;
             let takes_back = |change: &Change| {

@@ -70,7 +70,8 @@ pub(crate) fn rest(deciding: &mut Deciding<'_>, obligation_id: &ObligationId) ->
     let Some(obligation) = obligation.filter(|_| is_dormant(&view, obligation_id)) else {
         return Ok(());
     };
-    let text = format!("{times} episodes found nothing new; it rests until there is new evidence, an answer or a review");
+    let text =
+        format!("{times} episodes found nothing new; it rests until there is new evidence, an answer or a review");
     let notice = Notice {
         kind: NoticeKind::Escalation,
         key: Key::new(crate::derived_id(&format!("dormant.{}", deciding.at.now.unix_ms()), obligation_id.as_str())),

@@ -48,9 +48,8 @@ fn quorum(view: &View, kind: AuthorityKind) -> Option<&Quorum> {
 pub fn covers(view: &View, person: &ActorId, packet: &Briefcase) -> bool {
     let mandates = people(view).into_iter().flat_map(|people| &people.mandate);
     let known = view.state.identity(person);
-    let speaks = known.is_some_and(|identity| {
-        identity.standing == Standing::Current && identity.roles.contains(&ProducerRole::User)
-    });
+    let speaks = known
+        .is_some_and(|identity| identity.standing == Standing::Current && identity.roles.contains(&ProducerRole::User));
     let mut own = mandates.filter(|mandate| mandate.person == *person);
     speaks
         && own.any(|mandate| {
@@ -164,7 +163,11 @@ fn enough<'a>(quorum: Option<&Quorum>, given: impl Iterator<Item = &'a ActorId>)
 }
 
 /// Whether enough people have declared exactly these changes. A change that permits nothing takes one.
-pub(crate) fn declared(view: &View, delta: &Delta, names: impl Fn(&closer_contracts::audit::Declaration) -> bool) -> bool {
+pub(crate) fn declared(
+    view: &View,
+    delta: &Delta,
+    names: impl Fn(&closer_contracts::audit::Declaration) -> bool,
+) -> bool {
     if !delta.has(ChangeClass::Normative) {
         return true;
     }

@@ -115,10 +115,8 @@ pub fn compare(one: &Priority, other: &Priority) -> Ordering {
 /// The obligations in the order in which they are worked on; `waiting` is the order in which they came.
 #[must_use]
 pub fn ordered(view: &View, waiting: impl Iterator<Item = ObligationId>) -> Vec<ObligationId> {
-    let mut compared: Vec<(Priority, ObligationId)> = waiting
-        .take(COMPARED_MAX)
-        .filter_map(|id| Some((of(view, view.state.obligation(&id)?), id)))
-        .collect();
+    let mut compared: Vec<(Priority, ObligationId)> =
+        waiting.take(COMPARED_MAX).filter_map(|id| Some((of(view, view.state.obligation(&id)?), id))).collect();
     compared.sort_by(|(one, _), (other, _)| compare(one, other));
     compared.into_iter().map(|(_, id)| id).collect()
 }

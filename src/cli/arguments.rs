@@ -488,9 +488,7 @@ impl Verb {
             Self::Bench(bench) => bench.request(),
             Self::Budgets => Request::BudgetShow,
             Self::Restrictions => Request::RestrictionList,
-            Self::Lift { id, reason } => {
-                Request::RestrictionLift { restriction_id: id.into(), reason: reason.into() }
-            }
+            Self::Lift { id, reason } => Request::RestrictionLift { restriction_id: id.into(), reason: reason.into() },
             Self::Search { words } => Request::Search { words },
             Self::Receipt(Receipt::List) => Request::ReceiptList,
             Self::Event(event) => event.request(identity)?,

@@ -231,8 +231,7 @@ pub(super) async fn hand_in(
     decision: UserDecision,
     signature: (KeyId, Key),
 ) -> Result<Answer, Error> {
-    let producer =
-        ActorRef { actor_id: decision.authenticated_issuer.identity.clone(), role: ProducerRole::User };
+    let producer = ActorRef { actor_id: decision.authenticated_issuer.identity.clone(), role: ProducerRole::User };
     let decided = decision.clone();
     let reply = match space.artifact(decision.into(), producer, Some(&signature)) {
         Ok(submission) => space.submit(Input::Artifact(submission)).await?,

@@ -37,12 +37,7 @@ pub(super) async fn commit(
 }
 
 /// The declaration and the changes it names, for a user who signs it elsewhere.
-pub(super) fn draft(
-    space: &dyn Space,
-    identity: &ActorId,
-    what: &str,
-    changes: Vec<Change>,
-) -> Result<Answer, Error> {
+pub(super) fn draft(space: &dyn Space, identity: &ActorId, what: &str, changes: Vec<Change>) -> Result<Answer, Error> {
     let declaration = declaration(space, identity, what, &changes)?;
     let data = json!({ "declaration": declaration, "changes": changes });
     Ok(Answer::done(data, vec!["nothing is recorded".to_owned()]))
@@ -57,8 +52,7 @@ pub(super) async fn hand_in(
 ) -> Result<Answer, Error> {
     let reference = reference(&declaration)?;
     let what = declaration.goal.text.to_string();
-    let producer =
-        ActorRef { actor_id: declaration.authenticated_issuer.identity.clone(), role: ProducerRole::User };
+    let producer = ActorRef { actor_id: declaration.authenticated_issuer.identity.clone(), role: ProducerRole::User };
     let reply = match space.artifact(declaration.into(), producer, Some(&signature)) {
         Ok(submission) => space.submit(Input::Artifact(submission)).await?,
         Err(fault) => Reply::Refused(vec![fault.into()]),

@@ -60,12 +60,7 @@ fn list(view: &View) -> Answer {
 /// What registers another key of an identity, and how that is told; or why it cannot be asked for.
 type Rotated = Result<(Vec<Change>, String), Box<Answer>>;
 
-fn rotated(
-    space: &dyn Space,
-    whose: &ActorId,
-    public_key: &str,
-    signing_scope: Vec<String>,
-) -> Result<Rotated, Error> {
+fn rotated(space: &dyn Space, whose: &ActorId, public_key: &str, signing_scope: Vec<String>) -> Result<Rotated, Error> {
     let view = space.view();
     let Some(registered) = view.state.identity(whose) else {
         return Ok(Err(Box::new(Answer::not_found("identity", whose.as_str()))));

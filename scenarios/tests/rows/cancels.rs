@@ -2,9 +2,9 @@
 
 use crate::support::{begun, commit, delta, dispatch, endorse, narrow, propose, recorded, until_dispatch};
 use crate::urgent::suspend;
-use closer_contracts::id::{AttemptId, Key};
 use closer_contracts::adjudication::Disposition;
 use closer_contracts::delta::Change;
+use closer_contracts::id::{AttemptId, Key};
 use closer_contracts::item::{Item, Restriction, Standing};
 use closer_contracts::shows;
 use closer_protocol::entry::{AttemptStatus, NoticeKind};

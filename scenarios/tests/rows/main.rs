@@ -45,6 +45,8 @@ mod people;
 #[cfg(test)]
 mod planted;
 #[cfg(test)]
+mod questions;
+#[cfg(test)]
 mod races;
 #[cfg(test)]
 mod readbacks;
@@ -76,3 +78,5 @@ mod traces;
 mod urgent;
 #[cfg(test)]
 mod work;
+#[cfg(test)]
+mod worked_example;

@@ -180,7 +180,11 @@ fn what_others_depend_on_comes_first_and_what_takes_the_user_last() {
     assert_eq!(status(&space, "o-1"), ObligationStatus::AwaitingUserJudgment);
     recorded(&space.event("service-a", "price").unwrap());
     let next = openable(space.view());
-    assert_eq!(next.first().map(ObligationId::as_str), Some("o-2"), "a question about o-1 waits for the user: {next:?}");
+    assert_eq!(
+        next.first().map(ObligationId::as_str),
+        Some("o-2"),
+        "a question about o-1 waits for the user: {next:?}"
+    );
     let asked = space.view().waiting.iter().next().expect("a packet").clone();
     recorded(&space.answer(&asked, DecisionType::Preference).unwrap());
     assert_eq!(openable(space.view())[0].as_str(), "o-1");

@@ -222,7 +222,8 @@ fn a_thousand_episodes_permit_no_more_than_the_first() {
 fn under_scarcity_who_waits_longest_comes_first_and_nobody_starves() {
     shows!("CP-8.3-16"; by "episode.may_be_opened");
     let deployment = Deployment::default().with_obligation("o-2", "service-b").with_obligation("o-3", "service-c");
-    let deployment = deployment.with_profile(|profile| (profile.limits.fan_out_max, profile.limits.fingerprints_max) = (1, 1_000));
+    let deployment =
+        deployment.with_profile(|profile| (profile.limits.fan_out_max, profile.limits.fingerprints_max) = (1, 1_000));
     let mut space = Space::found(&deployment, Box::new(|work, _| worker::nothing(work))).unwrap();
     let mut served = std::collections::BTreeMap::new();
     for _ in 0..30 {
