@@ -198,7 +198,11 @@ pub(crate) fn run(options: &Options) -> Result<()> {
         report.row(&format!("matched_us_{count}"), figures.matched_us, "an event is compared with what waits for it");
         report.row(&format!("fired_us_{count}"), figures.fired_us, "what fires on the event's record");
         report.row(&format!("due_us_{count}"), figures.due_us, "what is due now, and when to wake next");
-        report.row(&format!("registered_us_{count}"), figures.registered_us, "one more trigger, committed, with its root");
+        report.row(
+            &format!("registered_us_{count}"),
+            figures.registered_us,
+            "one more trigger, committed, with its root",
+        );
     }
     let growths = [
         ("matched", large.matched_us / small.matched_us),

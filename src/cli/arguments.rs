@@ -461,10 +461,10 @@ impl Verb {
 
     /// The key file that the verb is to be signed with here, where one is named.
     pub(super) fn key(&self) -> Option<PathBuf> {
-        match self {
-            Self::Bench(Bench::Decide { key, .. }) | Self::Keys(Keys::Rotate { key, .. }) => key.clone(),
-            _ => None,
+        if let Self::Bench(Bench::Decide { key, .. }) | Self::Keys(Keys::Rotate { key, .. }) = self {
+            return key.clone();
         }
+        None
     }
 
     /// The request that a verb is for the identity that was named; the verbs that are none are performed elsewhere.

@@ -27,12 +27,12 @@ pub(super) async fn signed(
     if let Some(answer) = talk::unfounded(&store, directory)? {
         return Ok(talk.tell(&answer));
     }
-    let unsigned = match request {
-        Request::BenchDecide(draft) => Request::BenchDraft { person: person.clone(), draft },
-        Request::Keys(KeysRequest::Rotate { identity, public_key, signing_scope }) => {
-            Request::Keys(KeysRequest::RotateDraft { person: person.clone(), identity, public_key, signing_scope })
-        }
-        _ => return Ok(talk.misused("this verb is not signed with a key file")),
+    let unsigned = if let Request::BenchDecide(draft) = request {
+        Request::BenchDraft { person: person.clone(), draft }
+    } else if let Request::Keys(KeysRequest::Rotate { identity, public_key, signing_scope }) = request {
+        Request::Keys(KeysRequest::RotateDraft { person: person.clone(), identity, public_key, signing_scope })
+    } else {
+        return Ok(talk.misused("this verb is not signed with a key file"));
     };
     let drafted = talk::answered(&store, None, unsigned).await?;
     if drafted.outcome != Outcome::Done {

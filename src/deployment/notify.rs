@@ -1,6 +1,7 @@
 //! The section `[notify]`: who is told that something waits on The Bench, and by which way.
 
 use super::source::{Misfit, Source};
+use closer_contracts::time::Timestamp;
 use serde::Deserialize;
 use serde_json::{Map, Value};
 use std::path::{Path, PathBuf};
