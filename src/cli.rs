@@ -16,6 +16,7 @@ mod progress;
 mod restrict;
 mod run;
 mod serve;
+mod signed;
 mod source;
 mod talk;
 mod token;
@@ -121,6 +122,14 @@ async fn perform(arguments: Arguments, talk: Talk) -> Exit {
     if let Some(identity) = identity.as_ref().filter(|_| !verb.speaks()) {
         return talk.misused(&format!("this verb speaks for nobody; leave `--as {identity}` out"));
     }
+    if let Some(key) = verb.key() {
+        let done = match (verb.request(identity.as_ref()), identity) {
+            (Ok(request), Some(person)) => signed::signed(directory, person, request, &key, talk).await,
+            (Ok(_), None) => return talk.misused("a key is somebody's: name whose with --as"),
+            (Err(reason), _) => return talk.misused(&reason),
+        };
+        return done.unwrap_or_else(|error| talk.failed(&error));
+    }
     let done = match verb {
         Verb::Restrict(restrict) => restrict::restrict(directory, identity, restrict, talk).await,
         Verb::Init { .. } => init::init(directory, talk).await,
@@ -147,6 +156,7 @@ async fn perform(arguments: Arguments, talk: Talk) -> Exit {
         | Verb::Handoff(_)
         | Verb::Budgets
         | Verb::Restrictions
+        | Verb::Lift { .. }
         | Verb::Search { .. }
         | Verb::Receipt(_)
         | Verb::Export { .. }

@@ -20,7 +20,7 @@ mod rehearsal;
 mod source;
 
 pub use http::{Http, LISTEN, Mapping, Person, Scheme, Tls, Webhook, When};
-pub use notify::{Channel, Notify, Protection, Shape, Smtp};
+pub use notify::{Channel, Notify, Protection, Quiet, Shape, Smtp};
 pub use process::{Command, Companion, Running};
 pub use source::{FILE_BYTES_MAX, Misfit};
 

@@ -8,10 +8,11 @@ mod letter;
 mod message;
 mod send;
 
-use crate::deployment::Notify;
+use crate::deployment::{Notify, Quiet};
 use crate::error::Error;
 use crate::request;
 use crate::space::{Running, Space};
+use closer_contracts::branch;
 use closer_contracts::briefcase::PacketStatus;
 use closer_contracts::time::Timestamp;
 use closer_protocol::View;
@@ -45,6 +46,7 @@ pub struct Notifier {
     path: PathBuf,
     origin: String,
     remind_every_ms: u64,
+    quiet: Vec<Quiet>,
     senders: Vec<Sender>,
     told: BTreeMap<String, Told>,
 }
@@ -65,7 +67,8 @@ impl Notifier {
         let senders = senders.collect::<Result<Vec<_>, _>>()?;
         let path = store.join(FILE);
         let told = std::fs::read(&path).ok().and_then(|text| serde_json::from_slice(&text).ok()).unwrap_or_default();
-        Ok(Self { path, origin: origin.to_owned(), remind_every_ms: declared.remind_every_ms, senders, told })
+        let (remind_every_ms, quiet) = (declared.remind_every_ms, declared.quiet.clone());
+        Ok(Self { path, origin: origin.to_owned(), remind_every_ms, quiet, senders, told })
     }
 
     /// Tells, for as long as it is let.
@@ -91,7 +94,7 @@ impl Notifier {
         for sender in &self.senders {
             let told = self.told.entry(sender.name()).or_default();
             let before = told.clone();
-            for message in due(&waiting, told, now, self.remind_every_ms) {
+            for message in due(&waiting, told, now, self.remind_every_ms, &self.quiet) {
                 match sender.send(&message).await {
                     Ok(()) => note(told, &message, now),
                     Err(reason) => tracing::warn!(channel = sender.name(), reason, "a message was not delivered"),
@@ -127,8 +130,8 @@ fn waiting(view: &View, origin: &str) -> Vec<Entry> {
 }
 
 /// What is to be told: whatever is new, whatever is overdue, and at times whatever still waits. A reminder never stands in for
-/// what is new or overdue.
-fn due(waiting: &[Entry], told: &Told, now: &Timestamp, remind_every_ms: u64) -> Vec<Message> {
+/// what is new or overdue. In quiet hours a reminder waits until they are over; nothing else does, and no deadline moves.
+fn due(waiting: &[Entry], told: &Told, now: &Timestamp, remind_every_ms: u64, quiet: &[Quiet]) -> Vec<Message> {
     let (mut messages, mut still) = (Vec::new(), Vec::new());
     let mut fresh = Vec::new();
     for entry in waiting {
@@ -146,7 +149,9 @@ fn due(waiting: &[Entry], told: &Told, now: &Timestamp, remind_every_ms: u64) ->
     };
     // Many at once come in one message; each of them is in it.
     messages.extend(fresh.chunks(LISTED_MAX).map(|chunk| list(About::New, chunk.to_vec())));
-    let last = told.reminded_at.as_ref().filter(|at| *now >= at.plus_ms(remind_every_ms));
+    let last = told.reminded_at.as_ref();
+    let last = last.filter(|at| branch!("notify.reminder_due", *now >= at.plus_ms(remind_every_ms)));
+    let last = last.filter(|_| !branch!("notify.quiet_now", quiet.iter().any(|quiet| quiet.covers(now))));
     if let Some(last) = last.filter(|_| !still.is_empty()) {
         messages.push(Message { round: last.as_str().to_owned(), ..list(About::Reminder, still) });
     }
@@ -182,6 +187,7 @@ fn write(path: &Path, told: &BTreeMap<String, Told>) -> Result<(), Error> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use closer_contracts::shows;
 
     fn entry(id: &str, overdue: bool) -> Entry {
         Entry {
@@ -212,15 +218,37 @@ mod tests {
     fn each_packet_is_announced_once_escalated_once_and_then_reminded_of() {
         let mut known = Told::default();
         let waiting = [entry("a", false), entry("b", false)];
-        let first = due(&waiting, &known, &at(0), DAY_MS);
+        let first = due(&waiting, &known, &at(0), DAY_MS, &[]);
         assert_eq!(told(&first), [(About::New, vec!["a", "b"])]);
         note(&mut known, &first[0], &at(0));
-        assert!(due(&waiting, &known, &at(1), DAY_MS).is_empty(), "once");
+        assert!(due(&waiting, &known, &at(1), DAY_MS, &[]).is_empty(), "once");
         let later = [entry("a", true), entry("b", false), entry("c", false)];
-        let second = due(&later, &known, &at(30), DAY_MS);
+        let second = due(&later, &known, &at(30), DAY_MS, &[]);
         assert_eq!(told(&second), [(About::Overdue, vec!["a"]), (About::New, vec!["c"]), (About::Reminder, vec!["b"])]);
         second.iter().for_each(|message| note(&mut known, message, &at(30)));
-        assert!(due(&later, &known, &at(31), DAY_MS).is_empty(), "escalated once");
+        assert!(due(&later, &known, &at(31), DAY_MS, &[]).is_empty(), "escalated once");
+    }
+
+    #[test]
+    fn many_reminders_are_one_message_that_waits_until_quiet_hours_are_over() {
+        shows!("CP-7.3-23"; by "notify.reminder_due", "notify.quiet_now");
+        let ids: Vec<String> = (0..5).map(|n| n.to_string()).collect();
+        let waiting: Vec<Entry> = ids.iter().map(|id| entry(id, false)).collect();
+        let known = Told { announced: ids.iter().cloned().collect(), reminded_at: Some(at(0)), ..Told::default() };
+        assert!(due(&waiting, &known, &at(23), DAY_MS, &[]).is_empty(), "within the window nobody is reminded");
+        let reminders = due(&waiting, &known, &at(24), DAY_MS, &[]);
+        assert_eq!(told(&reminders), [(About::Reminder, ids.iter().map(String::as_str).collect())], "one lists all");
+        // The moments here are at 22:13 and every hour after.
+        let quiet = [Quiet::try_from("22:00-07:00".to_owned()).unwrap()];
+        assert!(due(&waiting, &known, &at(24), DAY_MS, &quiet).is_empty(), "quiet");
+        assert!(due(&waiting, &known, &at(32), DAY_MS, &quiet).is_empty(), "past midnight too");
+        assert_eq!(due(&waiting, &known, &at(33), DAY_MS, &quiet).len(), 1, "from 07:13 on");
+        let late = [entry("0", true), entry("new", false)];
+        let urgent = due(&late, &known, &at(24), DAY_MS, &quiet);
+        assert_eq!(told(&urgent), [(About::Overdue, vec!["0"]), (About::New, vec!["new"])], "no deadline moves");
+        for wrong in ["22:00", "25:00-07:00", "07:00-07:00", "a-b"] {
+            assert!(Quiet::try_from(wrong.to_owned()).is_err(), "{wrong}");
+        }
     }
 
     #[test]
@@ -228,9 +256,9 @@ mod tests {
         let waiting: Vec<Entry> = (0..50).map(|n| entry(&n.to_string(), false)).collect();
         let announced = waiting.iter().map(|entry| entry.packet_id.clone()).collect();
         let known = Told { announced, reminded_at: Some(at(0)), ..Told::default() };
-        let reminders = due(&waiting, &known, &at(24), DAY_MS);
+        let reminders = due(&waiting, &known, &at(24), DAY_MS, &[]);
         assert_eq!((reminders.len(), reminders[0].entries.len(), reminders[0].total), (1, LISTED_MAX, 50));
-        let fresh = due(&waiting, &Told::default(), &at(24), DAY_MS);
+        let fresh = due(&waiting, &Told::default(), &at(24), DAY_MS, &[]);
         assert_eq!(fresh.iter().map(|message| message.entries.len()).sum::<usize>(), 50, "every new one is told");
     }
 }

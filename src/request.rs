@@ -25,12 +25,14 @@ mod words;
 
 use crate::error::Error;
 use crate::space::Space;
-use closer_contracts::Digest;
-use closer_contracts::audit::RestrictionStatement;
+use closer_contracts::audit::{Declaration, RestrictionStatement, UserDecision};
+use closer_contracts::delta::Change;
 use closer_contracts::envelope::Extensions;
 use closer_contracts::handoff::Owed;
 use closer_contracts::id::{ActorId, DecisionId, EntityId, EvidenceId, GrantId, Key, KeyId, ObligationId, OperationId};
-use closer_contracts::id::{ArtifactId, CapabilityId, ChangeKindId, HandoffId, IncidentId, PurposeId, SourceId, Text};
+use closer_contracts::id::{
+    ArtifactId, CapabilityId, ChangeKindId, HandoffId, IncidentId, PurposeId, RestrictionId, SourceId, Text,
+};
 use closer_contracts::item::{IdentityKind, Standing};
 use closer_contracts::refs::{ProducerRole, TargetPattern};
 use closer_contracts::refusal::{CheckKind, Denial, RefusalCode};
@@ -38,7 +40,6 @@ use closer_contracts::time::Timestamp;
 use closer_protocol::{View, urgent};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
-use std::collections::BTreeMap;
 
 /// A request and who makes it.
 #[derive(Debug, Clone, Serialize, Deserialize)]
@@ -100,19 +101,33 @@ pub enum Request {
         decision_id: DecisionId,
     },
     /// Answers a packet.
-    BenchDecide {
-        /// Which.
-        decision_id: DecisionId,
-        /// The option, by its id.
-        option: String,
-        /// The digest of the packet as it was shown; the newest version without one.
-        packet_digest: Option<Digest>,
-        /// Parameters of the proposed action that the user puts other values in, where any.
-        #[serde(default)]
-        amend: BTreeMap<Key, Value>,
-        /// Fields that the target has to show then, where others than before.
-        #[serde(default)]
-        expect: BTreeMap<Key, Value>,
+    BenchDecide(AnswerDraft),
+    /// Writes the answer that would be recorded, for a person who signs it elsewhere. Records nothing.
+    BenchDraft {
+        /// The person.
+        person: ActorId,
+        /// The answer.
+        draft: AnswerDraft,
+    },
+    /// Hands in an answer that its person has signed.
+    DecisionSend {
+        /// The answer.
+        decision: Box<UserDecision>,
+        /// The key it is signed with.
+        key_id: KeyId,
+        /// The signature.
+        signature: Key,
+    },
+    /// Hands in a declaration that the user has signed, and has the changes committed that it names.
+    ChangeSend {
+        /// The declaration.
+        declaration: Box<Declaration>,
+        /// The changes.
+        changes: Vec<Change>,
+        /// The key it is signed with.
+        key_id: KeyId,
+        /// The signature.
+        signature: Key,
     },
     /// The ten answers of the profile in force.
     ProfileCheck,
@@ -179,6 +194,13 @@ pub enum Request {
     },
     /// Restricts at once, as whoever asks.
     Restrict(RestrictDraft),
+    /// Lifts a restriction after it was reassessed, under the user's authority.
+    RestrictionLift {
+        /// Which.
+        restriction_id: RestrictionId,
+        /// What the reassessment came to.
+        reason: Text,
+    },
     /// Writes the statement that would restrict, for an issuer who signs it elsewhere. Records nothing.
     RestrictDraft {
         /// The issuer.
@@ -304,6 +326,17 @@ pub enum KeysRequest {
         /// What it may sign.
         signing_scope: Vec<String>,
     },
+    /// Writes the declaration that would register another key, for a user who signs it elsewhere. Records nothing.
+    RotateDraft {
+        /// Who declares it.
+        person: ActorId,
+        /// Whose key.
+        identity: ActorId,
+        /// 64 hexadecimal digits.
+        public_key: String,
+        /// What it may sign.
+        signing_scope: Vec<String>,
+    },
     /// Revokes a key, under the user's authority.
     Revoke {
         /// Which.
@@ -334,7 +367,10 @@ impl Request {
             | Self::ReentryTest { .. }
             | Self::BenchList { .. }
             | Self::BenchShow { .. }
-            | Self::BenchDecide { .. }
+            | Self::BenchDecide(_)
+            | Self::BenchDraft { .. }
+            | Self::DecisionSend { .. }
+            | Self::ChangeSend { .. }
             | Self::GrantTry(_)
             | Self::GrantGive(_)
             | Self::DecisionList { .. }
@@ -350,6 +386,7 @@ impl Request {
             | Self::GrantList { .. }
             | Self::GrantShow { .. }
             | Self::RestrictDraft { .. }
+            | Self::RestrictionLift { .. }
             | Self::ProfileCheck
             | Self::BriefcaseShow
             | Self::Handoff(_)
@@ -390,13 +427,17 @@ impl Request {
             | Self::ReceiptShow { .. }
             | Self::Keys(KeysRequest::List) => true,
             Self::ReentryRegister { .. }
-            | Self::BenchDecide { .. }
+            | Self::BenchDecide(_)
+            | Self::BenchDraft { .. }
+            | Self::DecisionSend { .. }
+            | Self::ChangeSend { .. }
             | Self::EventSend(_)
             | Self::EventDraft(_)
             | Self::PayloadSend { .. }
             | Self::GrantGive(_)
             | Self::Restrict(_)
             | Self::RestrictDraft { .. }
+            | Self::RestrictionLift { .. }
             | Self::StatementSend { .. }
             | Self::RestrictionList
             | Self::RestrictionChoices { .. }
@@ -407,7 +448,9 @@ impl Request {
             | Self::Verify
             | Self::Rebuild
             | Self::Backup { .. }
-            | Self::Keys(KeysRequest::Rotate { .. } | KeysRequest::Revoke { .. }) => false,
+            | Self::Keys(KeysRequest::Rotate { .. } | KeysRequest::RotateDraft { .. } | KeysRequest::Revoke { .. }) => {
+                false
+            }
         }
     }
 }
@@ -516,8 +559,13 @@ pub async fn answer(space: &dyn Space, identity: &ActorId, request: Request) -> 
         Request::ReentryTest { predicate } => trigger::test(space, predicate),
         Request::BenchList { all } => Ok(bench::list(&space.view(), all, &space.moment().now)),
         Request::BenchShow { decision_id } => Ok(bench::show(&space.view(), &decision_id, &space.moment().now)),
-        Request::BenchDecide { decision_id, option, packet_digest, amend, expect } => {
-            bench::decide(space, identity, &decision_id, &option, packet_digest, (amend, expect)).await
+        Request::BenchDecide(draft) => bench::decide(space, identity, &draft).await,
+        Request::BenchDraft { person, draft } => Ok(bench::draft(space, &person, &draft)),
+        Request::DecisionSend { decision, key_id, signature } => {
+            bench::hand_in(space, *decision, (key_id, signature)).await
+        }
+        Request::ChangeSend { declaration, changes, key_id, signature } => {
+            change::hand_in(space, *declaration, changes, (key_id, signature)).await
         }
         Request::ProfileCheck => Ok(profile::check(&space.view())),
         Request::BriefcaseShow => Ok(briefcase::show(&space.view())),
@@ -543,6 +591,9 @@ pub async fn answer(space: &dyn Space, identity: &ActorId, request: Request) -> 
         Request::GrantList { all } => Ok(grant::list(space, all)),
         Request::GrantShow { grant_id } => Ok(grant::show(space, &grant_id)),
         Request::Restrict(draft) => restrict::restrict(space, identity, draft).await,
+        Request::RestrictionLift { restriction_id, reason } => {
+            restrict::lift(space, identity, restriction_id, reason).await
+        }
         Request::RestrictDraft { issuer, draft } => Ok(restrict::draft(space, &issuer, draft)),
         Request::StatementSend { statement, key_id, signature } => {
             restrict::hand_in(space, statement, (key_id, signature)).await
@@ -563,7 +614,7 @@ pub async fn answer(space: &dyn Space, identity: &ActorId, request: Request) -> 
 
 pub(crate) use act::producer_of;
 pub use answer::{Answer, Hint, Outcome};
-pub use bench::futile;
+pub use bench::{AnswerDraft, futile};
 pub(crate) use bench::{decision_type, is_waiting};
 pub use give::GrantDraft;
 pub(crate) use give::like;

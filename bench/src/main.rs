@@ -1,12 +1,13 @@
 //! Benchmarks: every figure beside the raw limit of the same disk and a hand-written baseline, in one run.
 //!
 //! `store` measures the record log, `action` governed effects and whole actions over real actors, `truth` what it costs to
-//! invalidate a premise.
+//! invalidate a premise, `predicates` what an event costs among many registered predicates.
 
 mod action;
 mod load;
 mod memory;
 mod ours;
+mod predicates;
 mod raw;
 mod reopen;
 mod report;
@@ -31,6 +32,8 @@ enum Subject {
     Action(action::Options),
     /// Invalidates a premise that many claims rest on, one after another or all at once
     Truth(truth::Options),
+    /// Events among few and many registered predicates, and what each predicate costs in memory
+    Predicates(predicates::Options),
     /// Fills a store and waits to be killed
     #[command(hide = true)]
     Fill(reopen::Fill),
@@ -44,6 +47,7 @@ fn main() -> anyhow::Result<()> {
         Subject::Store(options) => store::run(&options),
         Subject::Action(options) => action::run(&options),
         Subject::Truth(options) => truth::run(&options),
+        Subject::Predicates(options) => predicates::run(&options),
         Subject::Fill(fill) => reopen::fill(&fill),
         Subject::Hold(hold) => memory::hold(&hold),
     }

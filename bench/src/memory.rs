@@ -23,7 +23,7 @@ pub(crate) fn hold(hold: &Hold) -> Result<()> {
 }
 
 /// The bytes of this process that are in memory.
-fn resident() -> Result<u64> {
+pub(crate) fn resident() -> Result<u64> {
     let status = std::fs::read_to_string("/proc/self/status")?;
     let line = status.lines().find_map(|line| line.strip_prefix("VmRSS:")).context("no VmRSS")?;
     let kib: u64 = line.trim().trim_end_matches(" kB").parse()?;

@@ -43,6 +43,7 @@ pub mod audit;
 pub mod review;
 
 pub mod auth;
+pub mod people;
 pub mod profile;
 
 pub mod record;

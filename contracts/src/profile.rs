@@ -7,6 +7,7 @@ use crate::contract::Check;
 use crate::fault::Fault;
 use crate::id::{ActorId, CategoryId, ChangeKindId, EntityId, Key, PolicyId, ProfileId, PurposeId, SourceId, Text};
 use crate::item::{Mechanism, Standing};
+use crate::people::People;
 use crate::refs::{Amounts, Scope};
 use crate::refusal::RefusalCode;
 use serde::{Deserialize, Serialize};
@@ -171,6 +172,9 @@ pub struct Profile {
     /// Limits.
     #[serde(default)]
     pub limits: Limits,
+    /// Who decides besides the one user.
+    #[serde(default, skip_serializing_if = "People::is_empty")]
+    pub people: People,
     /// Whether it is in force.
     #[serde(default = "current")]
     pub standing: Standing,
@@ -228,6 +232,7 @@ impl Check for Profile {
         self.deadline_policy.check().map_err(|fault| fault.within("deadline_policy"))?;
         self.budget.check().map_err(|fault| fault.within("budget"))?;
         self.obligation_budget.check().map_err(|fault| fault.within("obligation_budget"))?;
-        self.reserved_budget.check().map_err(|fault| fault.within("reserved_budget"))
+        self.reserved_budget.check().map_err(|fault| fault.within("reserved_budget"))?;
+        self.people.check().map_err(|fault| fault.within("people"))
     }
 }

@@ -214,6 +214,25 @@ mod tests {
     }
 
     #[test]
+    fn however_much_was_done_nothing_is_realized_by_it() {
+        shows!("CP-9-10");
+        let mut ledger = ValueLedger::default();
+        for number in 0..1_000 {
+            let episode = ValueEntry::MeasuredIntermediate {
+                measure: "episodes".into(),
+                amount: 1,
+                evidence: format!("evidence-{number}").as_str().into(),
+            };
+            ledger.enter(episode, |_| true).unwrap();
+            let hoped =
+                ValueEntry::CandidateEstimate { outcome: OutcomeKind::Revenue, amount: 40, basis: "page".into() };
+            ledger.enter(hoped, |_| true).unwrap();
+        }
+        assert_eq!(ledger.entries().len(), 2_000);
+        assert!(ledger.realized().is_empty());
+    }
+
+    #[test]
     fn unused_capacity_is_no_cash_and_a_projection_is_not_realized() {
         shows!("CP-11-03", "CP-11-04");
         let mut ledger = ValueLedger::default();

@@ -16,7 +16,7 @@ use crate::sequence::{Deciding, record_payload};
 use crate::services::{self, Lineage};
 use crate::view::{Episode, OnRecord, Packet, View};
 use crate::work::lineage;
-use crate::{commit, streams};
+use crate::{commit, people, streams};
 use closer_contracts::audit::{DecisionType, Delegability, Grant, Revocation, UserDecision};
 use closer_contracts::auth::AuthRecord;
 use closer_contracts::branch;
@@ -301,9 +301,15 @@ pub(crate) fn decide(
     let packet = packet.packet.clone();
     let decision_ref = deciding.batch.artifact((*submission.content).clone(), vec![streams::bench()])?;
     let auth_ref = deciding.batch.auth(submission.auth.record())?;
+    let authorizes = decision.decision_type == DecisionType::ScopedAuthorization;
+    let missing = people::missing(&*deciding.so_far()?, decision);
+    if branch!("bench.quorum_awaited", authorizes && missing > 0) {
+        deciding.fire()?;
+        return Ok(Reply::Recorded(vec![decision_ref]));
+    }
     let mut changes = status_changes(deciding.view, &packet.body, ObligationStatus::Active, "the user has answered");
     let mut authorities = Vec::new();
-    if branch!("bench.answer_authorizes", decision.decision_type == DecisionType::ScopedAuthorization) {
+    if branch!("bench.answer_authorizes", authorizes) {
         changes.extend(authorized(&packet.body, decision).map(|asked| grant(decision, &asked, auth_ref)));
         authorities.push(AuthorityRef { kind: AuthorityKind::UserDecision, reference: decision_ref.clone() });
     }
@@ -457,6 +463,7 @@ fn unanswerable(
             "the answer came after the packet's deadline and did nothing; it is asked anew where it still matters";
         denials.push(Denial::new(Code::StalePacket, CheckKind::Resolution, reason).of(&decision.decision_id));
     }
+    denials.extend(people::unheard(view, decision, &packet.packet.body, now));
     if let Some(amended) = &decision.amendment {
         let of_the_same = proposed(&packet.packet.body).is_some_and(|proposal| proposal.operation == amended.operation);
         if branch!("bench.amends_another_operation", !of_the_same) {

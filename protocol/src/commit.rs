@@ -10,7 +10,7 @@ use crate::sequence::Deciding;
 use crate::services::{self, Lineage};
 use crate::view::{OnRecord, View};
 use crate::work::suspended;
-use crate::{adjudicate, review, streams, trace};
+use crate::{adjudicate, cancel, people, review, streams, trace};
 use closer_contracts::Payload;
 use closer_contracts::adjudication::{Adjudication, Disposition, Phase, RolePosition, Stance};
 use closer_contracts::audit::UrgentDetails;
@@ -22,7 +22,7 @@ use closer_contracts::fault::Fault;
 use closer_contracts::id::{
     ActorId, AdjudicationId, ArtifactId, DeltaId, Id, ObligationId, PayloadId, ReceiptId, SessionId, Text,
 };
-use closer_contracts::item::{Appointment, Item, RuleBody};
+use closer_contracts::item::{AffectedScope, Appointment, Item, RuleBody};
 use closer_contracts::record::StreamId;
 use closer_contracts::refs::{ArtifactRef, EvidenceSnapshot, ProducerRole, SubjectType, TypedRef, VersionedRef};
 use closer_contracts::refusal::{CheckKind, Denial, RefusalCode as Code};
@@ -207,11 +207,13 @@ fn names(declaration: &closer_contracts::audit::Declaration, delta: &Delta) -> b
 /// Whether an authority that a delta cites is on record and covers a change of its kind (§5, CP-INV-02).
 fn authority_holds(view: &View, delta: &Delta, authority: &AuthorityRef, now: &closer_contracts::Timestamp) -> bool {
     match authority.kind {
-        AuthorityKind::Declaration => view.declarations.values().any(|(reference, declaration)| {
-            *reference == authority.reference
-                && branch!("commit.authority_in_effect", in_effect(declaration, now))
-                && branch!("commit.declaration_names_changes", names(declaration, delta))
-        }),
+        AuthorityKind::Declaration => {
+            view.declarations.values().any(|(reference, declaration)| {
+                *reference == authority.reference
+                    && branch!("commit.authority_in_effect", in_effect(declaration, now))
+                    && branch!("commit.declaration_names_changes", names(declaration, delta))
+            }) && people::declared(view, delta, |it| in_effect(it, now) && names(it, delta))
+        }
         AuthorityKind::UserDecision => view.decisions.values().flatten().any(|(reference, decision)| {
             use closer_contracts::audit::DecisionType;
             let takes_back = |change: &Change| {
@@ -223,6 +225,7 @@ fn authority_holds(view: &View, delta: &Delta, authority: &AuthorityRef, now: &c
             let authorizes = decision.decision_type == DecisionType::ScopedAuthorization;
             *reference == authority.reference
                 && branch!("commit.decision_authorizes", authorizes)
+                && branch!("commit.quorum_reached", people::missing(view, decision) == 0)
                 && delta.changes.iter().all(|change| within_decision(view, decision, change))
         }),
         AuthorityKind::Profile => {
@@ -249,12 +252,11 @@ fn authorized_in_review(view: &View, delta: &Delta, reference: &ArtifactRef) -> 
     };
     let authorizes = receipt.decision == ReviewDecision::EffectAuthorization;
     let exactly = closer_contracts::canonical::digest_of(&delta.changes).is_ok_and(|d| d == receipt.artifact_digest);
-    let users = view.state.is_user(&receipt.reviewer.identity);
     let stands =
         review::review(view, receipt.artifact_digest, &receipt.subject, receipt.decision) == review::Review::Given;
     branch!("commit.review_authorizes_effect", authorizes)
         && branch!("commit.review_names_changes", exactly)
-        && users
+        && people::instructed(view, receipt)
         && branch!("commit.review_stands", stands)
 }
 
@@ -347,12 +349,38 @@ fn land(
             record_commit(deciding, &commit, &obligation_ids, episode_id.as_ref())?;
             let receipt_ref = deciding.batch.artifact(ArtifactBody::from(receipt), vec![StreamId::new("receipts")])?;
             deciding.effects.extend(episode_id.map(Effect::Advance));
+            call_back(deciding, &commit)?;
             deciding.effects.extend(
                 crate::view::wakes(&commit).into_iter().map(|(obligation_id, _)| Effect::Eligible(obligation_id)),
             );
             Ok(Reply::Recorded(vec![receipt_ref]))
         }
     }
+}
+
+/// Whatever is under way and falls under a restriction that the commit brings is asked to be called back, whoever restricts.
+fn call_back(deciding: &mut Deciding<'_>, commit: &Commit) -> Result<(), Fault> {
+    for change in &commit.delta.changes {
+        match change {
+            Change::SuspendEligibility { restriction } => cancel::covered(deciding, &restriction.affected_scope)?,
+            Change::RevokeGrant { grant_id, .. } => {
+                cancel::covered(deciding, &AffectedScope::Grant { grant_id: grant_id.clone() })?;
+            }
+            Change::Add { .. }
+            | Change::Revise { .. }
+            | Change::Suspend { .. }
+            | Change::Retract { .. }
+            | Change::AdmitObligation { .. }
+            | Change::SetStatus { .. }
+            | Change::SetConditions { .. }
+            | Change::SetTriggers { .. }
+            | Change::SetOwner { .. }
+            | Change::AddDependency { .. }
+            | Change::RemoveDependency { .. }
+            | Change::LiftRestriction { .. } => {}
+        }
+    }
+    Ok(())
 }
 
 /// Links the commit to `state`, to every entity it changes and to every scope its restrictions can bind (design §3).

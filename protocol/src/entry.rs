@@ -216,6 +216,9 @@ pub struct Activation {
     pub causes: Vec<Cause>,
     /// The bound: when it stops at the latest.
     pub stops_at: Timestamp,
+    /// Why it came before others: an order of work, and no estimate of what it is worth (§8.4).
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub priority: Option<crate::priority::Priority>,
 }
 
 word_enum! {

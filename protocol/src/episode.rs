@@ -5,9 +5,11 @@
 use crate::bench;
 use crate::coalition;
 use crate::conference::{self, Turn};
+use crate::dormancy;
 use crate::entry::{Activation, ActivationEntry, AttemptStatus, Entry, EpisodeEnd, EpisodeEnded};
 use crate::incident;
 use crate::input::{Effect, Moment, Reply};
+use crate::priority;
 use crate::readback;
 use crate::route;
 use crate::sequence::Deciding;
@@ -59,6 +61,9 @@ pub(crate) fn open(
     if branch!("episode.under_way", view.under_way.contains_key(obligation_id)) {
         return refuse(deciding, Code::Duplicate, "an episode on the obligation is under way");
     }
+    if dormancy::is_dormant(view, obligation_id) {
+        return refuse(deciding, Code::Duplicate, "the same work has found nothing new as often as the profile allows");
+    }
     let limits = view.state.limits();
     if branch!("episode.fan_out_reached", view.under_way.len() >= limits.fan_out_max as usize) {
         return refuse(deciding, Code::Busy, "as many episodes are under way as the profile allows");
@@ -68,6 +73,7 @@ pub(crate) fn open(
         obligation_id: obligation_id.clone(),
         causes,
         stops_at: deciding.at.now.plus_ms(limits.episode_ms_max),
+        priority: view.state.obligation(obligation_id).map(|obligation| priority::of(view, obligation)),
     };
     let streams = vec![streams::episode(episode_id), streams::history(obligation_id)];
     let entry = Entry::Activation(ActivationEntry::Began(activation));
@@ -77,8 +83,8 @@ pub(crate) fn open(
 }
 
 /// The obligations that the scheduler may open an episode on now: open, made eligible by something, with no episode under
-/// way, and no more of them than the profile's fan-out leaves room for. Who waits longest comes first, so that nobody waits
-/// for ever however often others come (§8.3).
+/// way, not at rest, and no more of them than the profile's fan-out leaves room for. They come in the order of
+/// [`crate::priority`]; between equals, who waits longest comes first (§8.3).
 #[must_use]
 pub fn openable(view: &View) -> Vec<ObligationId> {
     let room = (view.state.limits().fan_out_max as usize).saturating_sub(view.under_way.len());
@@ -86,7 +92,8 @@ pub fn openable(view: &View) -> Vec<ObligationId> {
     let waiting = view.turns.iter().map(|(_, id)| id);
     let waiting =
         waiting.filter(|id| branch!("episode.may_be_opened", !view.under_way.contains_key(*id) && is_open(id)));
-    waiting.take(room).cloned().collect()
+    let awake = waiting.filter(|id| !dormancy::is_dormant(view, id)).cloned();
+    priority::ordered(view, awake).into_iter().take(room).collect()
 }
 
 /// Ends an episode. Its obligation stays as it is (§7.1).
@@ -126,7 +133,7 @@ pub(crate) fn record_end(
     let streams = vec![streams::episode(episode_id), streams::history(obligation_id)];
     let entry = Entry::Activation(ActivationEntry::Ended(ended));
     deciding.batch.push(&crate::derived_id("ended", episode_id.as_str()), entry, streams, Vec::new())?;
-    Ok(())
+    dormancy::rest(deciding, obligation_id)
 }
 
 /// The next stage of an episode.

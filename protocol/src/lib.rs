@@ -43,6 +43,8 @@ mod artifact;
 pub mod bench;
 pub mod briefcase;
 pub mod cancel;
+pub mod people;
+pub mod priority;
 pub mod review;
 pub mod route;
 pub mod tick;
@@ -51,6 +53,7 @@ pub mod urgent;
 
 pub mod handoff;
 
+pub mod dormancy;
 pub mod episode;
 pub mod genesis;
 pub mod intake;

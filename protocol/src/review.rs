@@ -71,6 +71,16 @@ pub fn review(view: &View, artifact: Digest, subject: &Id, wanted: ReviewDecisio
     stands
 }
 
+/// Whose newest word on this exact artifact and subject is a decision of this kind.
+#[must_use]
+pub fn given_by(view: &View, artifact: Digest, subject: &Id, wanted: ReviewDecision) -> Vec<ActorId> {
+    let mut newest: OrdMap<&ActorId, ReviewDecision> = OrdMap::new();
+    for (_, receipt) in view.reviews.on(artifact, subject) {
+        newest.insert(&receipt.reviewer.identity, receipt.decision);
+    }
+    newest.into_iter().filter(|(_, decision)| *decision == wanted).map(|(reviewer, _)| reviewer.clone()).collect()
+}
+
 /// Records a review: its reviewer is who sent it, as surely as it says, and rests on a statement of the same reviewer.
 pub(crate) fn intake(
     deciding: &mut Deciding<'_>,

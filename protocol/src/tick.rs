@@ -7,7 +7,7 @@ use crate::sequence::Deciding;
 use crate::services::{self, Lineage};
 use crate::timers::{self, Due};
 use crate::view::View;
-use crate::{bench, cancel, episode, handoff, streams, urgent};
+use crate::{bench, cancel, episode, handoff, people, streams, urgent};
 use closer_contracts::branch;
 use closer_contracts::delta::Change;
 use closer_contracts::fault::Fault;
@@ -23,7 +23,10 @@ pub(crate) fn tick(deciding: &mut Deciding<'_>) -> Result<Reply, Fault> {
             Due::TriggerFired(fired) | Due::GapReviewDue(fired) => fire(deciding, fired)?,
             Due::TriggerExpired(reentry_id) => expire(deciding, &reentry_id)?,
             Due::PacketOverdue(decision_id) => {
-                if let Some(notice) = timers::packet_overdue(deciding.view, &decision_id) {
+                let packet = deciding.view.packets.get(&decision_id).map(|packet| packet.packet.body.clone());
+                let notice = timers::packet_overdue(deciding.view, &decision_id);
+                if let Some((notice, packet)) = notice.zip(packet) {
+                    let notice = people::addressed(deciding.view, notice, &packet, &deciding.at.now);
                     urgent::record_notice(deciding, notice)?;
                 }
             }

@@ -6,7 +6,7 @@ use crate::input::Reply;
 use crate::sequence::Deciding;
 use crate::services::{self, Lineage};
 use crate::view::View;
-use crate::{cancel, commit, intake, streams};
+use crate::{commit, intake, streams};
 use closer_contracts::audit::{RestrictionStatement, RestrictiveAction, UrgentDetails};
 use closer_contracts::auth::AuthRecord;
 use closer_contracts::branch;
@@ -111,7 +111,6 @@ pub(crate) fn restrict(
     let statement_ref = deciding.batch.artifact(ArtifactBody::from(statement.clone()), vec![streams::refusals()])?;
     let full = is_full(deciding.view, &appointment, &statement.action.affected_scope());
     let reply = land(deciding, statement, &appointment, &statement_ref, auth_ref)?;
-    cancel::covered(deciding, &statement.action.affected_scope())?;
     if branch!("urgent.limit_reached", full) {
         sanction(deciding, &appointment.issuer)?;
     }

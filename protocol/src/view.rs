@@ -15,6 +15,7 @@ use closer_contracts::Payload;
 use closer_contracts::action::Action;
 use closer_contracts::adjudication::{Adjudication, Phase};
 use closer_contracts::audit::{CommitReceipt, Confession, Declaration, DisclosureReceipt, UserDecision};
+use closer_contracts::branch;
 use closer_contracts::briefcase::{Briefcase, PacketStatus};
 use closer_contracts::delta::{AdmissionPath, Change, Delta};
 use closer_contracts::digest::Digest;
@@ -266,6 +267,14 @@ pub struct View {
     pub refusals: u64,
     /// How many inputs could not be read or authenticated, as far as that is on record.
     pub unreadable: u64,
+    /// Answers on the way to a quorum.
+    pub votes: crate::people::Votes,
+    /// How many episodes in a row found nothing new.
+    pub fruitless: crate::dormancy::Fruitless,
+    /// How many episodes have begun.
+    pub begun: u64,
+    /// How many had begun when each turn was given.
+    pub begun_at: OrdMap<u64, u64>,
     /// Human reviews, beside the governing state.
     pub reviews: crate::review::Reviews,
     /// Conferences, and what every context has seen of them.
@@ -357,6 +366,11 @@ impl View {
                     .observed
                     .get(&binding.observation_sequence_ref)
                     .is_none_or(|(n, _)| *n < binding.observation_version);
+                let shown = self.observed.get(&binding.observation_sequence_ref).map(|(_, id)| id);
+                let shown = shown.and_then(|id| self.evidence.get(id)).map(|known| &known.body.observation);
+                if branch!("view.shows_something_new", shown != Some(&body.observation)) {
+                    payload.envelope().obligation_ids.iter().for_each(|id| self.fruitless.renew(id));
+                }
                 if newest {
                     let entry = (binding.observation_version, body.evidence_id.clone());
                     self.observed.insert(binding.observation_sequence_ref.clone(), entry);
@@ -450,7 +464,7 @@ impl View {
                 let entry = (reference, Arc::new((**declaration).clone()));
                 self.declarations.insert(declaration.declaration_id.clone(), entry);
             }
-            ArtifactBody::UserDecision(decision) => self.fold_decision(decision, reference),
+            ArtifactBody::UserDecision(decision) => self.fold_decision(decision, reference, admitted_at),
             ArtifactBody::CommitReceipt(receipt) => {
                 let version = receipt.after_state.version;
                 if receipt.admission_path == AdmissionPath::UrgentRestrictive {
@@ -504,6 +518,9 @@ impl View {
 
     fn fold_match(&mut self, receipt: &MatchReceipt, reference: ArtifactRef) {
         let event = EventId::new(receipt.event_ref.id.as_str());
+        let brings_evidence = self.events.get(&event).is_some_and(|event| !event.body.evidence_refs.is_empty());
+        let matched = receipt.matched_obligation_ids.iter().filter(|_| brings_evidence);
+        matched.for_each(|id| self.fruitless.renew(id));
         for obligation_id in &receipt.matched_obligation_ids {
             let rationale = receipt.rationale.iter().find(|rationale| rationale.obligation_id == *obligation_id);
             let cause = Cause {
@@ -518,19 +535,24 @@ impl View {
         self.matches.insert(event, (reference, Arc::new(receipt.clone())));
     }
 
-    fn fold_decision(&mut self, decision: &UserDecision, reference: ArtifactRef) {
+    fn fold_decision(&mut self, decision: &UserDecision, reference: ArtifactRef, admitted_at: &Timestamp) {
         use closer_contracts::audit::DecisionType;
         let answers = decision.decision_type != DecisionType::Acknowledgment;
         let asked = crate::bench::packet_of(decision);
         if decision.decision_type == DecisionType::ScopedAuthorization {
             self.answers.insert(crate::bench::grant_id(decision), asked.clone());
+            crate::people::fold(self, decision, &reference, admitted_at);
         }
+        let authorizes = decision.decision_type == DecisionType::ScopedAuthorization;
+        let awaited = authorizes && crate::people::missing(self, decision) > 0;
         if decision.amendment.is_some() {
             self.amended.insert(decision.decision_id.clone(), Arc::new(decision.clone()));
         }
         if let Some(packet) = self.packets.get_mut(&asked) {
             let current = packet.packet.payload.content_digest() == decision.briefcase_ref.digest;
-            if answers && current {
+            let obligations = &packet.packet.body.obligation_ids;
+            obligations.iter().for_each(|id| self.fruitless.renew(id));
+            if answers && current && !awaited {
                 packet.status = PacketStatus::Answered;
                 packet.decision = Some(reference.clone());
             }
@@ -552,7 +574,9 @@ impl View {
         if restricts(commit) {
             self.restrictions_decided = commit.version;
         }
+        self.fruitless.committed(commit);
         for (obligation_id, reason) in wakes(commit) {
+            self.fruitless.renew(&obligation_id);
             let cause = Cause { event_id: None, match_receipt: None, reentry_id: None, activation_key: None, reason };
             self.make_eligible(obligation_id, cause);
         }
@@ -684,6 +708,7 @@ impl View {
         if !self.eligible.contains_key(&obligation_id) {
             self.turn = self.turn.saturating_add(1);
             self.turns.insert((self.turn, obligation_id.clone()));
+            self.begun_at.insert(self.turn, self.begun);
             self.turn_of.insert(obligation_id.clone(), self.turn);
         }
         self.eligible.entry(obligation_id).or_default().push(cause);
@@ -695,11 +720,17 @@ impl View {
                 if let (Some(reentry), Some(key)) = (&fired.cause.reentry_id, fired.cause.activation_key) {
                     self.activated.insert((reentry.clone(), key));
                 }
+                let review = crate::matching::gap_trigger(&fired.obligation_id);
+                if fired.cause.reentry_id.as_ref() == Some(&review) {
+                    self.fruitless.renew(&fired.obligation_id);
+                }
                 self.make_eligible(fired.obligation_id.clone(), fired.cause.clone());
             }
             ActivationEntry::Began(began) => {
                 self.eligible.remove(&began.obligation_id);
+                self.begun = self.begun.saturating_add(1);
                 if let Some(turn) = self.turn_of.remove(&began.obligation_id) {
+                    self.begun_at.remove(&turn);
                     self.turns.remove(&(turn, began.obligation_id.clone()));
                 }
                 let episode = Episode {
@@ -728,6 +759,7 @@ impl View {
                 if self.under_way.get(&ended.obligation_id) == Some(&ended.episode_id) {
                     self.under_way.remove(&ended.obligation_id);
                 }
+                self.fruitless.ended(&ended.obligation_id, ended.end);
                 if let Some(episode) = self.episodes.get_mut(&ended.episode_id) {
                     self.bounds.remove(&(episode.stops_at.clone(), episode.episode_id.clone()));
                     let episode = Arc::make_mut(episode);

@@ -13,6 +13,7 @@ use closer_contracts::item::{
 use closer_contracts::obligation::{
     AssessmentStatus, Condition, Gap, Obligation, ObligationDependency, ObligationStatus, Origin, Watch,
 };
+use closer_contracts::people::People;
 use closer_contracts::profile::{DisclosureRule, Limits, Profile};
 use closer_contracts::reentry::{Reentry, TimeReached, TypedPredicate};
 use closer_contracts::refs::{
@@ -259,6 +260,7 @@ impl Default for Deployment {
                 releases("plan.change", "provider", &["input"]),
             ],
             restrictive_authority: "user".into(),
+            people: People::default(),
             deadline_policy: "policy.deadline".into(),
             budget: Amounts::default(),
             obligation_budget: Amounts::default(),

@@ -7,7 +7,7 @@ use super::incident::Incident;
 use super::restrict::{Grant, Restrict};
 use super::source::Source;
 use super::token::Token;
-use crate::request::{KeysRequest, Request, RestrictDraft};
+use crate::request::{AnswerDraft, KeysRequest, Request, RestrictDraft};
 use clap::{Args, Parser, Subcommand};
 use closer_contracts::id::ActorId;
 use serde_json::Value;
@@ -116,6 +116,15 @@ Examples:
   closer restrict --issuer issuer.security --grant grant.renew-web --reason 'no longer wanted'
   closer restrict --issuer issuer.remote --key remote.key --operation certificate.renew --reason 'signed'")]
     Restrict(Restrict),
+    /// Lifts a restriction after a reassessment, under the user's authority; no time lifts one, and no issuer its own.
+    #[command(after_help = "Example:\n  closer lift restriction-... --reason 'the key was replaced'")]
+    Lift {
+        /// Which, as `closer restrictions` lists it.
+        id: String,
+        /// What the reassessment came to.
+        #[arg(long)]
+        reason: String,
+    },
     /// Shows what is used and held of the deployment's budget.
     Budgets,
     /// Lists what is restricted now, and until when each case is to be reconciled.
@@ -277,6 +286,9 @@ Examples:
         /// What the target has to show then, where that does not follow from the parameter.
         #[arg(long, value_name = "FIELD=VALUE", value_parser = assigned, requires = "amend")]
         expect: Vec<(String, Value)>,
+        /// The key file of whoever answers, where it is established by its signature. The secret stays in this process.
+        #[arg(long, value_name = "FILE")]
+        key: Option<PathBuf>,
     },
 }
 
@@ -324,6 +336,9 @@ pub(super) enum Keys {
         /// What it may sign, such as EVENT or USER_DECISION; may be repeated.
         #[arg(long = "scope", required = true)]
         scopes: Vec<String>,
+        /// The user's key file, where the user is established by a signature. The secret stays in this process.
+        #[arg(long, value_name = "FILE")]
+        key: Option<PathBuf>,
     },
     /// Revokes a key, under the user's authority.
     Revoke {
@@ -361,6 +376,7 @@ impl Arguments {
             | Verb::Briefcase
             | Verb::Handoff(_)
             | Verb::Restrict(_)
+            | Verb::Lift { .. }
             | Verb::Receipt(_)
             | Verb::Export { .. }
             | Verb::Incident(_)
@@ -432,6 +448,7 @@ impl Verb {
             | Self::Handoff(_)
             | Self::Grant(_)
             | Self::Restrict(_)
+            | Self::Lift { .. }
             | Self::Receipt(_)
             | Self::Export { .. }
             | Self::Incident(_)
@@ -440,6 +457,14 @@ impl Verb {
             | Self::Backup { .. }
             | Self::Keys(Keys::List | Keys::Rotate { .. } | Keys::Revoke { .. }) => true,
         }
+    }
+
+    /// The key file that the verb is to be signed with here, where one is named.
+    pub(super) fn key(&self) -> Option<PathBuf> {
+        if let Self::Bench(Bench::Decide { key, .. }) | Self::Keys(Keys::Rotate { key, .. }) = self {
+            return key.clone();
+        }
+        None
     }
 
     /// The request that a verb is for the identity that was named; the verbs that are none are performed elsewhere.
@@ -463,6 +488,7 @@ impl Verb {
             Self::Bench(bench) => bench.request(),
             Self::Budgets => Request::BudgetShow,
             Self::Restrictions => Request::RestrictionList,
+            Self::Lift { id, reason } => Request::RestrictionLift { restriction_id: id.into(), reason: reason.into() },
             Self::Search { words } => Request::Search { words },
             Self::Receipt(Receipt::List) => Request::ReceiptList,
             Self::Event(event) => event.request(identity)?,
@@ -486,7 +512,7 @@ impl Verb {
                 Request::Backup { destination: absolute.to_string_lossy().into_owned() }
             }
             Self::Keys(Keys::List) => Request::Keys(KeysRequest::List),
-            Self::Keys(Keys::Rotate { whose, public_key, scopes }) => {
+            Self::Keys(Keys::Rotate { whose, public_key, scopes, key: _ }) => {
                 Request::Keys(KeysRequest::Rotate { identity: whose, public_key, signing_scope: scopes })
             }
             Self::Keys(Keys::Revoke { key_id, compromised }) => {
@@ -515,13 +541,13 @@ impl Bench {
             Self::List { all } => Request::BenchList { all },
             Self::Show { id } => Request::BenchShow { decision_id: id.into() },
             Self::Decisions { id } => Request::DecisionList { packet_id: id.map(Into::into) },
-            Self::Decide { id, option, amend, expect } => Request::BenchDecide {
+            Self::Decide { id, option, amend, expect, key: _ } => Request::BenchDecide(AnswerDraft {
                 decision_id: id.into(),
                 option,
                 packet_digest: None,
                 amend: named(amend).collect(),
                 expect: named(expect).collect(),
-            },
+            }),
         }
     }
 }

@@ -6,7 +6,7 @@ use super::init::now;
 use super::talk::Talk;
 use crate::deployment::{Deployment, Until};
 use crate::error::Error;
-use crate::request::{self, Answer, Outcome, Request};
+use crate::request::{self, Answer, AnswerDraft, Outcome, Request};
 use crate::space::Space;
 use crate::wiring::{self, Live};
 use closer_contracts::briefcase::PacketStatus;
@@ -171,13 +171,13 @@ async fn answer(live: &Live, view: &View, decision_id: DecisionId, option: &str,
     let question = view.packets.get(&decision_id).map(|packet| packet.packet.body.question.clone());
     talk.say(&format!("asked: {}", question.as_ref().map_or("", |question| question.as_str())));
     let identity = request::default_identity(view);
-    let request = Request::BenchDecide {
+    let request = Request::BenchDecide(AnswerDraft {
         decision_id,
         option: option.to_owned(),
         packet_digest: None,
         amend: Default::default(),
         expect: Default::default(),
-    };
+    });
     let answer = request::answer(&**live.space(), &identity, request).await?;
     match answer.outcome {
         Outcome::Done => talk.say(&format!("answered: {option}")),

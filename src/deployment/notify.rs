@@ -1,6 +1,7 @@
 //! The section `[notify]`: who is told that something waits on The Bench, and by which way.
 
 use super::source::{Misfit, Source};
+use closer_contracts::time::Timestamp;
 use serde::Deserialize;
 use serde_json::{Map, Value};
 use std::path::{Path, PathBuf};
@@ -74,6 +75,48 @@ pub struct Notify {
     pub channels: Vec<Channel>,
     /// How long to wait between two reminders of what still waits, in milliseconds.
     pub remind_every_ms: u64,
+    /// When nobody is reminded.
+    pub quiet: Vec<Quiet>,
+}
+
+/// A time of every day, in UTC, in which nobody is reminded. It may pass midnight. What is new or overdue is told all the same,
+/// and no deadline moves.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
+#[serde(try_from = "String")]
+pub struct Quiet {
+    from_minute: i64,
+    to_minute: i64,
+}
+
+const DAY_MINUTES: i64 = 24 * 60;
+
+impl Quiet {
+    /// Whether it is quiet at this moment.
+    #[must_use]
+    pub const fn covers(&self, now: &Timestamp) -> bool {
+        let minute = now.unix_ms().div_euclid(60_000).rem_euclid(DAY_MINUTES);
+        match self.from_minute <= self.to_minute {
+            true => self.from_minute <= minute && minute < self.to_minute,
+            false => self.from_minute <= minute || minute < self.to_minute,
+        }
+    }
+}
+
+impl TryFrom<String> for Quiet {
+    type Error = String;
+
+    fn try_from(text: String) -> Result<Self, String> {
+        let minute = |text: &str| {
+            let (hour, minute) = text.trim().split_once(':')?;
+            let (hour, minute) = (hour.parse::<i64>().ok()?, minute.parse::<i64>().ok()?);
+            ((0..24).contains(&hour) && (0..60).contains(&minute)).then_some(hour * 60 + minute)
+        };
+        let sides = text.split_once('-').and_then(|(from, to)| Some((minute(from)?, minute(to)?)));
+        match sides.filter(|(from, to)| from != to) {
+            Some((from_minute, to_minute)) => Ok(Self { from_minute, to_minute }),
+            None => Err(format!("`{text}` is no time of the day; write it like `22:00-07:00`, in UTC")),
+        }
+    }
 }
 
 #[derive(Deserialize, Default)]
@@ -83,6 +126,8 @@ struct Section {
     #[serde(default)]
     channel: Vec<Channel>,
     remind_every_ms: Option<u64>,
+    #[serde(default)]
+    quiet: Vec<Quiet>,
 }
 
 impl Notify {
@@ -111,6 +156,6 @@ impl Notify {
             return Err(source.misfit("notify.smtp", "letters need a mail server"));
         }
         let remind_every_ms = section.remind_every_ms.unwrap_or(24 * 3_600_000);
-        Ok(Self { smtp, channels, remind_every_ms })
+        Ok(Self { smtp, channels, remind_every_ms, quiet: section.quiet })
     }
 }

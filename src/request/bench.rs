@@ -6,7 +6,7 @@ use crate::space::Space;
 use closer_contracts::Digest;
 use closer_contracts::audit::{DecisionType, UserDecision};
 use closer_contracts::briefcase::{GrantProposal, PacketStatus};
-use closer_contracts::id::{ActorId, DecisionId, Key, Text};
+use closer_contracts::id::{ActorId, DecisionId, Key, KeyId, Text};
 use closer_contracts::item::ItemKind;
 use closer_contracts::refs::{ActorRef, ArtifactRef, AuthenticatedIssuer, Plain, ProducerRole};
 use closer_contracts::time::Timestamp;
@@ -15,6 +15,7 @@ use closer_protocol::bench::{Fate, fate, proposed};
 use closer_protocol::entry::ArtifactBody;
 use closer_protocol::view::{Packet, View};
 use closer_protocol::{Input, Reply};
+use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -198,43 +199,97 @@ pub(super) fn issuer(view: &View, identity: &ActorId) -> AuthenticatedIssuer {
     AuthenticatedIssuer { identity: identity.clone(), auth_ref: ArtifactRef { id: identity.as_str().into(), digest } }
 }
 
-pub(super) async fn decide(
+/// An answer as it is asked for.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct AnswerDraft {
+    /// The packet.
+    pub decision_id: DecisionId,
+    /// The option, by its id.
+    pub option: String,
+    /// The digest of the packet as it was shown; the newest version without one.
+    pub packet_digest: Option<Digest>,
+    /// Parameters of the proposed action that the user puts other values in, where any.
+    #[serde(default)]
+    pub amend: Values,
+    /// Fields that the target has to show then, where others than before.
+    #[serde(default)]
+    pub expect: Values,
+}
+
+/// The answer as it would be recorded, for somebody who signs it elsewhere.
+pub(super) fn draft(space: &dyn Space, person: &ActorId, draft: &AnswerDraft) -> Answer {
+    match decision(space, person, draft) {
+        Ok(decision) => Answer::done(json!({ "decision": decision }), vec!["nothing is recorded".to_owned()]),
+        Err(answer) => *answer,
+    }
+}
+
+/// Hands in an answer that its person has signed.
+pub(super) async fn hand_in(
     space: &dyn Space,
-    identity: &ActorId,
-    id: &DecisionId,
-    option: &str,
-    shown: Option<Digest>,
-    (amend, expect): (Values, Values),
+    decision: UserDecision,
+    signature: (KeyId, Key),
 ) -> Result<Answer, Error> {
+    let producer = ActorRef { actor_id: decision.authenticated_issuer.identity.clone(), role: ProducerRole::User };
+    let decided = decision.clone();
+    let reply = match space.artifact(decision.into(), producer, Some(&signature)) {
+        Ok(submission) => space.submit(Input::Artifact(submission)).await?,
+        Err(fault) => Reply::Refused(vec![fault.into()]),
+    };
+    Ok(answered(space, &reply, &decided))
+}
+
+pub(super) async fn decide(space: &dyn Space, identity: &ActorId, draft: &AnswerDraft) -> Result<Answer, Error> {
+    let decision = match decision(space, identity, draft) {
+        Ok(decision) => decision,
+        Err(answer) => return Ok(*answer),
+    };
+    let reply = submit(space, decision.clone(), identity, ProducerRole::User).await?;
+    Ok(answered(space, &reply, &decision))
+}
+
+/// What an answer came to, with how many more it takes where the user is an organization.
+fn answered(space: &dyn Space, reply: &Reply, decision: &UserDecision) -> Answer {
+    let (option, decision_type) = (&decision.selected_option_or_instruction, decision.decision_type);
+    let mut answer = Answer::replied(reply, &format!("answered `{option}`: a {decision_type}"));
+    let missing = closer_protocol::people::missing(&space.view(), decision);
+    if reply.refusal().is_none() && decision_type == DecisionType::ScopedAuthorization && missing > 0 {
+        answer.text.push(format!("it takes {missing} more to allow the same before anything is permitted"));
+    }
+    answer
+}
+
+fn decision(space: &dyn Space, identity: &ActorId, draft: &AnswerDraft) -> Result<UserDecision, Box<Answer>> {
+    let AnswerDraft { decision_id: id, option, packet_digest: shown, amend, expect } = draft;
     let view = space.view();
     let Some(packet) = view.packets.get(id) else {
-        return Ok(Answer::not_found("packet", id.as_str()));
+        return Err(Box::new(Answer::not_found("packet", id.as_str())));
     };
     let Some(decision_type) = decision_type(packet, option) else {
         let offered: Vec<&str> =
             packet.packet.body.alternatives.iter().map(|option| option.option_id.as_str()).collect();
-        return Ok(Answer::not_found(&format!("option of this packet (it offers {})", offered.join(", ")), option));
+        let what = format!("option of this packet (it offers {})", offered.join(", "));
+        return Err(Box::new(Answer::not_found(&what, option)));
     };
     let changes = !amend.is_empty() || !expect.is_empty();
-    let amendment = amended(packet, &amend, &expect).filter(|_| changes);
+    let amendment = amended(packet, amend, expect).filter(|_| changes);
     if changes && amendment.is_none() {
-        return Ok(Answer::not_found("proposed action", id.as_str()));
+        return Err(Box::new(Answer::not_found("proposed action", id.as_str())));
     }
-    let decision = UserDecision {
+    Ok(UserDecision {
         decision_id: DecisionId::new(space.fresh("answer")),
         briefcase_ref: ArtifactRef {
             id: id.as_str().into(),
-            digest: shown.unwrap_or(packet.packet.payload.content_digest()),
+            digest: (*shown).unwrap_or(packet.packet.payload.content_digest()),
         },
-        selected_option_or_instruction: Text::from(option),
+        selected_option_or_instruction: Text::from(option.as_str()),
         authenticated_issuer: issuer(&view, identity),
         issued_at: space.moment().now,
         evidence_version: packet.evidence_version,
         decision_type,
         amendment,
-    };
-    let reply = submit(space, decision, identity, ProducerRole::User).await?;
-    Ok(Answer::replied(&reply, &format!("answered `{option}`: a {decision_type}")))
+    })
 }
 
 /// Submits an artifact as an identity that the face speaks for.

@@ -10,11 +10,14 @@ use closer_contracts::canonical::digest_of;
 use closer_contracts::delta::{AdmissionPath, AuthorityKind, AuthorityRef, Change, Delta};
 use closer_contracts::digest::Digest;
 use closer_contracts::envelope::{Body, Payload};
-use closer_contracts::id::{ActorId, AdjudicationId, DeclarationId, DeltaId, GoalId, ObligationId, PayloadId, Text};
+use closer_contracts::id::{
+    ActorId, AdjudicationId, DeclarationId, DeltaId, GoalId, Key, KeyId, ObligationId, PayloadId, Text,
+};
 use closer_contracts::item::ItemKind;
-use closer_contracts::refs::{ArtifactRef, EvidenceSnapshot, ProducerRole, Scope, SubjectType, TypedRef};
+use closer_contracts::refs::{ActorRef, ArtifactRef, EvidenceSnapshot, ProducerRole, Scope, SubjectType, TypedRef};
 use closer_protocol::services::{self, Lineage};
 use closer_protocol::{Input, Reply, View, adjudicate, entry};
+use serde_json::json;
 
 /// Commits changes under a declaration of `identity`; says `what` where it is done.
 pub(super) async fn commit(
@@ -24,10 +27,50 @@ pub(super) async fn commit(
     obligation_ids: Vec<ObligationId>,
     changes: Vec<Change>,
 ) -> Result<Answer, Error> {
-    let (reply, declaration) = declare(space, identity, what, &changes).await?;
-    if reply.refusal().is_some() {
-        return Ok(Answer::replied(&reply, what));
+    let declaration = declaration(space, identity, what, &changes)?;
+    let reference = reference(&declaration)?;
+    let reply = bench::submit(space, declaration, identity, ProducerRole::User).await?;
+    match reply.refusal() {
+        Some(_) => Ok(Answer::replied(&reply, what)),
+        None => declared(space, what, obligation_ids, changes, reference).await,
     }
+}
+
+/// The declaration and the changes it names, for a user who signs it elsewhere.
+pub(super) fn draft(space: &dyn Space, identity: &ActorId, what: &str, changes: Vec<Change>) -> Result<Answer, Error> {
+    let declaration = declaration(space, identity, what, &changes)?;
+    let data = json!({ "declaration": declaration, "changes": changes });
+    Ok(Answer::done(data, vec!["nothing is recorded".to_owned()]))
+}
+
+/// Hands in a declaration that the user has signed, and has the changes committed that it names.
+pub(super) async fn hand_in(
+    space: &dyn Space,
+    declaration: Declaration,
+    changes: Vec<Change>,
+    signature: (KeyId, Key),
+) -> Result<Answer, Error> {
+    let reference = reference(&declaration)?;
+    let what = declaration.goal.text.to_string();
+    let producer = ActorRef { actor_id: declaration.authenticated_issuer.identity.clone(), role: ProducerRole::User };
+    let reply = match space.artifact(declaration.into(), producer, Some(&signature)) {
+        Ok(submission) => space.submit(Input::Artifact(submission)).await?,
+        Err(fault) => Reply::Refused(vec![fault.into()]),
+    };
+    match reply.refusal() {
+        Some(_) => Ok(Answer::replied(&reply, &what)),
+        None => declared(space, &what, Vec::new(), changes, reference).await,
+    }
+}
+
+/// Commits the changes that a declaration on record names.
+async fn declared(
+    space: &dyn Space,
+    what: &str,
+    obligation_ids: Vec<ObligationId>,
+    changes: Vec<Change>,
+    declaration: ArtifactRef,
+) -> Result<Answer, Error> {
     let view = space.view();
     // A change that names no obligation of its own concerns whatever is kept: a delta always says what it concerns.
     let obligation_ids = match obligation_ids.is_empty() {
@@ -117,14 +160,13 @@ fn endorsement(
     })
 }
 
-async fn declare(
-    space: &dyn Space,
-    identity: &ActorId,
-    what: &str,
-    changes: &[Change],
-) -> Result<(Reply, ArtifactRef), Error> {
+fn reference(declaration: &Declaration) -> Result<ArtifactRef, Error> {
+    Ok(ArtifactRef { id: declaration.declaration_id.as_str().into(), digest: digest_of(declaration)? })
+}
+
+fn declaration(space: &dyn Space, identity: &ActorId, what: &str, changes: &[Change]) -> Result<Declaration, Error> {
     let view = space.view();
-    let declaration = Declaration {
+    Ok(Declaration {
         declaration_id: DeclarationId::new(space.fresh("declaration")),
         authenticated_issuer: bench::issuer(&view, identity),
         goal: DeclaredGoal { goal_id: GoalId::new(space.fresh("goal")), text: Text::from(what) },
@@ -133,10 +175,7 @@ async fn declare(
         success_criteria: vec![Text::from(what), closer_protocol::commit::instruction(changes)?],
         existing_grants: Vec::new(),
         effective_period: EffectivePeriod { from: space.moment().now, to: None },
-    };
-    let reference = ArtifactRef { id: declaration.declaration_id.as_str().into(), digest: digest_of(&declaration)? };
-    let reply = bench::submit(space, declaration, identity, ProducerRole::User).await?;
-    Ok((reply, reference))
+    })
 }
 
 /// Submits a payload as its producer, by a session.

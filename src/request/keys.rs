@@ -26,7 +26,16 @@ pub(super) async fn answer(space: &dyn Space, identity: &ActorId, asked: KeysReq
     match asked {
         KeysRequest::List => Ok(list(&space.view())),
         KeysRequest::Rotate { identity: whose, public_key, signing_scope } => {
-            rotate(space, identity, &whose, &public_key, signing_scope).await
+            match rotated(space, &whose, &public_key, signing_scope)? {
+                Ok((changes, what)) => change::commit(space, identity, &what, Vec::new(), changes).await,
+                Err(answer) => Ok(*answer),
+            }
+        }
+        KeysRequest::RotateDraft { person, identity: whose, public_key, signing_scope } => {
+            match rotated(space, &whose, &public_key, signing_scope)? {
+                Ok((changes, what)) => change::draft(space, &person, &what, changes),
+                Err(answer) => Ok(*answer),
+            }
         }
         KeysRequest::Revoke { key_id, compromised } => revoke(space, identity, &key_id, compromised).await,
     }
@@ -48,16 +57,13 @@ fn list(view: &View) -> Answer {
     Answer::done(json!({ "keys": told }), keys.iter().map(line).collect())
 }
 
-async fn rotate(
-    space: &dyn Space,
-    identity: &ActorId,
-    whose: &ActorId,
-    public_key: &str,
-    signing_scope: Vec<String>,
-) -> Result<Answer, Error> {
+/// What registers another key of an identity, and how that is told; or why it cannot be asked for.
+type Rotated = Result<(Vec<Change>, String), Box<Answer>>;
+
+fn rotated(space: &dyn Space, whose: &ActorId, public_key: &str, signing_scope: Vec<String>) -> Result<Rotated, Error> {
     let view = space.view();
     let Some(registered) = view.state.identity(whose) else {
-        return Ok(Answer::not_found("identity", whose.as_str()));
+        return Ok(Err(Box::new(Answer::not_found("identity", whose.as_str()))));
     };
     let scopes = signing_scope.into_iter().map(|scope| serde_json::from_value::<SigningScope>(Value::String(scope)));
     let scopes: Result<Vec<SigningScope>, _> = scopes.collect();
@@ -65,9 +71,12 @@ async fn rotate(
     let (scopes, key_id) = match (scopes, key_id) {
         (Ok(scopes), Ok(key_id)) => (scopes, key_id),
         (Err(error), _) => {
-            return Ok(Answer::refused(&[Fault::schema(error.to_string()).within("signing_scope").into()]));
+            let denial = Fault::schema(error.to_string()).within("signing_scope").into();
+            return Ok(Err(Box::new(Answer::refused(&[denial]))));
         }
-        (_, Err(reason)) => return Ok(Answer::refused(&[Fault::schema(reason).within("public_key").into()])),
+        (_, Err(reason)) => {
+            return Ok(Err(Box::new(Answer::refused(&[Fault::schema(reason).within("public_key").into()]))));
+        }
     };
     let now = space.moment().now;
     let mut changed = registered.clone();
@@ -80,7 +89,9 @@ async fn rotate(
         revoked_at: None,
         compromised: false,
     });
-    revise(space, identity, registered, changed, &format!("key {key_id} is registered for {whose}")).await
+    let replaces = digest_of(&Item::Identity(registered.clone()))?;
+    let changes = vec![Change::Revise { item: Box::new(Item::Identity(changed)), replaces }];
+    Ok(Ok((changes, format!("key {key_id} is registered for {whose}"))))
 }
 
 async fn revoke(space: &dyn Space, identity: &ActorId, key_id: &KeyId, compromised: bool) -> Result<Answer, Error> {
@@ -105,16 +116,4 @@ async fn revoke(space: &dyn Space, identity: &ActorId, key_id: &KeyId, compromis
     let whose: Vec<String> = holders.iter().map(|holder| holder.actor_id.to_string()).collect();
     let what = format!("key {} of {} is {how}", words::short_text(key_id.as_str()), whose.join(", "));
     change::commit(space, identity, &what, Vec::new(), changes).await
-}
-
-async fn revise(
-    space: &dyn Space,
-    identity: &ActorId,
-    registered: &Identity,
-    changed: Identity,
-    what: &str,
-) -> Result<Answer, Error> {
-    let replaces = digest_of(&Item::Identity(registered.clone()))?;
-    let changes = vec![Change::Revise { item: Box::new(Item::Identity(changed)), replaces }];
-    change::commit(space, identity, what, Vec::new(), changes).await
 }

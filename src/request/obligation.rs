@@ -91,15 +91,11 @@ fn walk(view: &View, version: u64) -> Result<Trace, Gap> {
 
 /// The traces of every attempt that rests on a judgment of the user.
 fn judgments(view: &View, id: &ObligationId) -> Vec<Result<Trace, Gap>> {
-    let decided = view
-        .decisions
-        .values()
-        .flatten()
-        .map(|(_, decision)| closer_protocol::derived_id("grant", decision.decision_id.as_str()));
-    let grants: Vec<String> = decided.collect();
+    let answers = view.decisions.values().flatten();
+    let grants: Vec<_> = answers.map(|(_, decision)| closer_protocol::bench::grant_id(decision)).collect();
     let attempts = view.attempts.values().filter(|attempt| attempt.intent.obligation_id == *id);
     attempts
-        .filter(|attempt| grants.iter().any(|grant| grant == attempt.action.authority_ref.as_str()))
+        .filter(|attempt| grants.contains(&attempt.action.authority_ref))
         .map(|attempt| trace::check_judgment(&view.chain, &attempt.intent.attempt_id))
         .collect()
 }

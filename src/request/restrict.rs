@@ -8,10 +8,10 @@ use crate::error::Error;
 use crate::space::Space;
 use closer_contracts::audit::{RestrictionStatement, RestrictiveAction};
 use closer_contracts::delta::Change;
-use closer_contracts::id::{ActorId, ArtifactId, Key, KeyId, RestrictionId};
+use closer_contracts::id::{ActorId, ArtifactId, Key, KeyId, RestrictionId, Text};
 use closer_contracts::item::{AffectedScope, Item, ItemKind, Restriction, Standing};
 use closer_contracts::refs::{ActorRef, ProducerRole};
-use closer_contracts::refusal::{CheckKind, Denial, RefusalCode};
+use closer_contracts::refusal::RefusalCode;
 use closer_protocol::{Input, Reply, View};
 use serde_json::json;
 
@@ -76,8 +76,31 @@ pub(super) async fn restrict(space: &dyn Space, identity: &ActorId, draft: Restr
             Ok(told(&reply))
         }
         (false, true) => under_the_users_authority(space, &view, identity, draft).await,
-        (false, false) => Ok(Answer::refused(&[unappointed(&view, identity)])),
+        // That it may not is the core's to say, and to record.
+        (false, false) => {
+            let roles = view.state.identity(identity).map(|identity| identity.roles.clone()).unwrap_or_default();
+            let role = roles.first().copied().unwrap_or(ProducerRole::Issuer);
+            let reply = bench::submit(space, statement(space, identity, draft), identity, role).await?;
+            Ok(explained(&view, told(&reply)))
+        }
     }
+}
+
+/// Lifts a restriction as `identity`: by a reassessment under the user's authority and nothing else (§7.2).
+pub(super) async fn lift(
+    space: &dyn Space,
+    identity: &ActorId,
+    restriction_id: RestrictionId,
+    reason: Text,
+) -> Result<Answer, Error> {
+    let view = space.view();
+    let installs = |change: &Change| matches!(change, Change::SuspendEligibility { restriction } if restriction.restriction_id == restriction_id);
+    let installed = view.commits.values().find(|committed| committed.commit.delta.changes.iter().any(installs));
+    let Some(urgent_receipt) = installed.and_then(|committed| committed.receipt_ref.clone()) else {
+        return Ok(Answer::not_found("restriction", restriction_id.as_str()));
+    };
+    let lift = Change::LiftRestriction { restriction_id, urgent_receipt, reason };
+    change::commit(space, identity, "lifted", Vec::new(), vec![lift]).await
 }
 
 /// Hands in a statement that its issuer has signed.
@@ -87,15 +110,12 @@ pub(super) async fn hand_in(
     signature: (KeyId, Key),
 ) -> Result<Answer, Error> {
     let view = space.view();
-    if view.state.appointment(&statement.issuer).is_none() {
-        return Ok(Answer::refused(&[unappointed(&view, &statement.issuer)]));
-    }
     let producer = ActorRef { actor_id: statement.issuer.clone(), role: ProducerRole::Issuer };
     let reply = match space.artifact(statement.into(), producer, Some(&signature)) {
         Ok(submission) => space.submit(Input::Artifact(submission)).await?,
         Err(fault) => Reply::Refused(vec![fault.into()]),
     };
-    Ok(told(&reply))
+    Ok(explained(&view, told(&reply)))
 }
 
 fn told(reply: &Reply) -> Answer {
@@ -106,8 +126,11 @@ fn told(reply: &Reply) -> Answer {
     Answer::replied(reply, what)
 }
 
-/// Who may restrict, told to somebody who may not.
-fn unappointed(view: &View, identity: &ActorId) -> Denial {
+/// A refusal for want of an appointment, with who may restrict.
+fn explained(view: &View, mut answer: Answer) -> Answer {
+    if answer.code != Some(RefusalCode::MissingAuthority) {
+        return answer;
+    }
     let appointments = view.state.items(ItemKind::Appointment);
     let appointments = appointments
         .filter_map(|accepted| if let Item::Appointment(held) = &accepted.item { Some(held) } else { None })
@@ -115,8 +138,8 @@ fn unappointed(view: &View, identity: &ActorId) -> Denial {
     let appointed: Vec<&str> = appointments.map(|appointment| appointment.issuer.as_str()).collect();
     let appointed = if appointed.is_empty() { "nobody".to_owned() } else { appointed.join(", ") };
     let user = super::default_identity(view);
-    let reason = format!("the profile does not let it restrict; {user} does, and it appoints {appointed}");
-    Denial::new(RefusalCode::MissingAuthority, CheckKind::Authority, reason).of(identity)
+    answer.text.push(format!("the profile lets {user} restrict, who appoints {appointed}"));
+    answer
 }
 
 async fn under_the_users_authority(

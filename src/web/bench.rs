@@ -10,7 +10,7 @@ use super::shown::{Shown, When};
 use super::trouble::{Trouble, rendered};
 use super::visit::Visit;
 use crate::http::Door;
-use crate::request::{Outcome, Request};
+use crate::request::{AnswerDraft, Outcome, Request};
 use askama::Template;
 use axum::http::StatusCode;
 use axum::response::{IntoResponse, Redirect, Response};
@@ -122,13 +122,13 @@ pub(super) async fn answer(door: &Arc<Door>, visit: Visit) -> Result<Response, T
         let page = packet::page(door, &visit, Note::Again).await?;
         return Ok((StatusCode::UNPROCESSABLE_ENTITY, page).into_response());
     }
-    let request = Request::BenchDecide {
+    let request = Request::BenchDecide(AnswerDraft {
         decision_id: decision_id.clone(),
         amend: packet::amended(door, &visit, &decision_id, &option),
         expect: BTreeMap::new(),
         option,
         packet_digest: Some(shown),
-    };
+    });
     let answer = door.answer(visit.identity(), request).await?;
     if answer.outcome == Outcome::Done {
         let now = door.now();

@@ -6,7 +6,7 @@ use super::shown::{Shown, When};
 use super::trouble::{Trouble, rendered};
 use super::visit::Visit;
 use crate::http::Door;
-use crate::request::{Outcome, Request};
+use crate::request::{AnswerDraft, Outcome, Request};
 use askama::Template;
 use axum::http::StatusCode;
 use axum::response::{IntoResponse, Redirect, Response};
@@ -134,13 +134,13 @@ pub(super) async fn withdraw(door: &Arc<Door>, visit: Visit) -> Result<Response,
             "the form does not say which version it is of",
         ));
     };
-    let request = Request::BenchDecide {
+    let request = Request::BenchDecide(AnswerDraft {
         decision_id,
         option: "refuse".to_owned(),
         packet_digest: Some(shown),
         amend: BTreeMap::new(),
         expect: BTreeMap::new(),
-    };
+    });
     let answer = door.answer(visit.identity(), request).await?;
     match answer.outcome {
         Outcome::Done => Ok(Redirect::to("/decisions").into_response()),

@@ -29,6 +29,35 @@ fn four_areas_are_flagged_as_awaiting_human_review() {
 }
 
 #[test]
+fn the_limits_that_receipts_do_not_resolve_are_listed() {
+    shows!("CP-12-01");
+    let limits = [
+        "A shared error of models",
+        "Misuse of valid sources",
+        "Bad inference in good form",
+        "Exceptions lost in distillation",
+        "Stale catalogues",
+        "The overhead of a group",
+        "Habitual approval",
+        "A constraint is enforced where it is represented here and applies",
+    ];
+    says("docs/limits.md", &limits);
+}
+
+#[test]
+fn every_threshold_that_is_active_is_published() {
+    shows!("CP-8.4-04");
+    let limits = closer_contracts::profile::Limits::default();
+    let published = serde_json::to_value(&limits).unwrap();
+    let names: Vec<&str> = published.as_object().unwrap().keys().map(String::as_str).collect();
+    says("docs/deployment.md", &names);
+    says("docs/deployment.md", &["PASSED_OVER_MAX", "ASSESSMENTS_MAX", "READBACKS_MAX", "ATTEMPTS_MAX", "DRAFTS_MAX"]);
+    let mut undeclared = published.clone();
+    undeclared["cooldown_ms"] = 5.into();
+    assert!(serde_json::from_value::<closer_contracts::profile::Limits>(undeclared).is_err(), "it is not started with");
+}
+
+#[test]
 fn related_work_is_compared_by_abstract_and_nothing_is_called_new() {
     shows!("CP-3.4-05");
     says(

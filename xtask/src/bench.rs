@@ -27,6 +27,8 @@ enum Subject {
     Action,
     /// What it costs to invalidate a premise that many claims rest on
     Truth,
+    /// What an event costs among 1,000 and among 1,000,000 registered predicates
+    Predicates,
 }
 
 /// Builds and runs the benchmark.
@@ -41,6 +43,7 @@ pub(crate) fn run(root: &Path, args: &Args) -> Result<()> {
         Subject::Store => "store",
         Subject::Action => "action",
         Subject::Truth => "truth",
+        Subject::Predicates => "predicates",
     };
     must(cargo(root).args(["run", "--release", "--package", PACKAGE, "--", subject]).args(&args.rest))
 }

@@ -18,6 +18,7 @@ mod eval;
 mod fix;
 mod fuzz;
 mod model;
+mod races;
 mod scenario;
 mod sim;
 mod source;
@@ -45,6 +46,8 @@ enum Command {
     Scenario(scenario::Args),
     /// Runs the core and the store under seeds: faults, crashes and lies in random order, invariants checked after each step
     Sim(sim::Args),
+    /// Runs what happens in many orders at full length: reservations at once, triggers before and after what they wait for
+    Races(races::Args),
     /// Bends bytes for everything that reads bytes from outside
     Fuzz(fuzz::Args),
     /// Ties requirement rows to branches and tests; `--prove` inverts each branch and demands a red test
@@ -79,6 +82,7 @@ fn run(command: Command, root: &Path) -> Result<()> {
         Command::Bless => fix::bless(root),
         Command::Scenario(args) => scenario::run(root, &args),
         Command::Sim(args) => sim::run(root, &args),
+        Command::Races(args) => races::run(root, &args),
         Command::Fuzz(args) => fuzz::run(root, &args),
         Command::Trace(args) => trace::run(root, &args),
         Command::Bench(args) => bench::run(root, &args),

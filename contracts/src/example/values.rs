@@ -151,6 +151,7 @@ examples! {
         restrictive_events: Example::example(extent),
         disclosure_rules: Example::example(extent),
         restrictive_authority: Example::example(extent),
+        people: Default::default(),
         deadline_policy: Example::example(extent),
         budget: Example::example(extent),
         obligation_budget: Example::example(extent),

@@ -292,6 +292,7 @@ fn an_episode_reaches_its_bound_until_it_has_ended() {
         obligation_id: "o-1".into(),
         causes: Vec::new(),
         stops_at: minute(10),
+        priority: None,
     })));
     assert_eq!(next_deadline(&world.view, &minute(0)), Some(minute(10)));
     assert_eq!(due(&world.view, &at(10)), [Due::EpisodeBoundReached("episode-1".into())]);

@@ -130,8 +130,13 @@ fn cause(event: Option<&str>, match_receipt: Option<ArtifactRef>) -> Cause {
 }
 
 fn begun(causes: Vec<Cause>) -> (Stage, Entry) {
-    let began =
-        Activation { episode_id: "episode-1".into(), obligation_id: "o-1".into(), causes, stops_at: minute(60) };
+    let began = Activation {
+        episode_id: "episode-1".into(),
+        obligation_id: "o-1".into(),
+        causes,
+        stops_at: minute(60),
+        priority: None,
+    };
     (Stage::Activation, Entry::Activation(ActivationEntry::Began(began)))
 }
 

@@ -1,9 +1,11 @@
 //! Calling back what is under way: asked for once, where the provider supports it, and proof of nothing.
 
-use crate::support::{begun, dispatch, narrow, recorded, until_dispatch};
+use crate::support::{begun, commit, delta, dispatch, endorse, narrow, propose, recorded, until_dispatch};
 use crate::urgent::suspend;
+use closer_contracts::adjudication::Disposition;
+use closer_contracts::delta::Change;
 use closer_contracts::id::{AttemptId, Key};
-use closer_contracts::item::Item;
+use closer_contracts::item::{Item, Restriction, Standing};
 use closer_contracts::shows;
 use closer_protocol::entry::{AttemptStatus, NoticeKind};
 use closer_scenarios::{Deployment, Space, worker};
@@ -77,4 +79,27 @@ fn where_the_provider_cannot_call_back_nothing_is_asked() {
     stays_open(&space, &attempt_id);
     space.send().unwrap();
     assert!(space.world.cancelled.is_empty());
+}
+
+#[test]
+fn a_restriction_of_the_users_own_asks_for_what_it_covers_to_be_called_back() {
+    shows!("CP-8.3-07"; by "cancel.provider_supports_it");
+    let (mut space, attempt_id) = under_way(true);
+    let restriction = Restriction {
+        restriction_id: "restriction-of-the-user".into(),
+        affected_scope: narrow(),
+        reason: "Not now.".into(),
+        issued_by: "user".into(),
+        standing: Standing::Current,
+    };
+    let changes = vec![Change::SuspendEligibility { restriction }];
+    let authority = space.instruct(&changes).unwrap();
+    let restricts = delta(&mut space, changes, Vec::new(), vec![authority]);
+    recorded(&propose(&mut space, restricts.clone()));
+    recorded(&endorse(&mut space, &restricts, Disposition::Endorsed));
+    recorded(&commit(&mut space, &restricts));
+    assert_eq!(told(&space), 1);
+    stays_open(&space, &attempt_id);
+    space.send().unwrap();
+    assert_eq!(space.world.cancelled.as_slice(), &[attempt_id][..]);
 }

@@ -28,7 +28,7 @@ use closer_scenarios::founding::{identity, plan_target, releases};
 use closer_scenarios::{Deployment, Space, worker};
 
 /// The user revises the profile.
-fn revise(space: &mut Space, change: impl FnOnce(&mut Profile)) {
+pub(crate) fn revise(space: &mut Space, change: impl FnOnce(&mut Profile)) {
     let profile = space.view().state.profile().expect("the profile").clone();
     let replaces =
         space.view().state.item(ItemKind::Profile, &(&profile.profile_id).into()).expect("the profile").digest;

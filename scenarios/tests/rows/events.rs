@@ -109,7 +109,7 @@ fn a_reported_event_justifies_investigation_and_is_no_fact() {
 
 #[test]
 fn an_event_that_may_concern_an_obligation_leaves_a_gap_for_its_owner_once() {
-    shows!("CP-1.1-13"; by "matching.candidate_unknown", "tick.gap_stands");
+    shows!("CP-1.1-13", "CP-A-08"; by "matching.candidate_unknown", "tick.gap_stands");
     let deployment = Deployment::default().with_obligation("o-2", "service-b").without("rule.matching");
     let mut space = Space::found(&deployment, worker::proposes("basic")).unwrap();
     let before = space.view().commits.len();

@@ -39,9 +39,13 @@ mod many;
 #[cfg(test)]
 mod moves;
 #[cfg(test)]
+mod organization;
+#[cfg(test)]
 mod people;
 #[cfg(test)]
 mod planted;
+#[cfg(test)]
+mod questions;
 #[cfg(test)]
 mod races;
 #[cfg(test)]
@@ -52,6 +56,8 @@ mod records;
 mod relations;
 #[cfg(test)]
 mod requests;
+#[cfg(test)]
+mod resting;
 #[cfg(test)]
 mod reviews;
 #[cfg(test)]
@@ -72,3 +78,5 @@ mod traces;
 mod urgent;
 #[cfg(test)]
 mod work;
+#[cfg(test)]
+mod worked_example;

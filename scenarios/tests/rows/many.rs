@@ -63,7 +63,7 @@ fn sixteen_that_reserve_at_once_never_pass_a_cap_by_one_unit() {
 
 #[test]
 fn of_sixty_four_that_want_the_last_of_a_budget_one_is_admitted() {
-    shows!("CP-INV-09"; by "ledger.exceeds");
+    shows!("CP-INV-09", "CP-A-16"; by "ledger.exceeds");
     let mut entry = operation("plan.change", EffectClass::ExternalReversible, RepeatSafety::RepeatSafe);
     entry.worst_case = Amounts { cost_micros: Some(100_000), currency: Some("EUR".into()), ..entry.worst_case };
     let deployment = (1..=64).fold(Deployment::default().with(Item::Operation(entry)), |deployment, number| {

@@ -140,7 +140,7 @@ fn revision(space: &Space, kind: ItemKind, item: Item) -> Change {
 
 #[test]
 fn work_goes_to_whom_the_route_names_and_to_nobody_else() {
-    shows!("CP-C4-08", "CP-C4-02"; by "route.recipient_named");
+    shows!("CP-C4-08", "CP-C4-02", "CP-12-08"; by "route.recipient_named");
     let deployment = routed(reading(&["investigator", "regulator"]), alone(member("investigator", &["regulator"])));
     let (mut space, episode_id) = founded(&deployment);
     assert!(matches!(space.next(&episode_id).unwrap(), Next::Route { .. }), "the route comes first");
@@ -152,7 +152,7 @@ fn work_goes_to_whom_the_route_names_and_to_nobody_else() {
 
 #[test]
 fn an_endpoint_that_was_not_verified_is_not_used_however_well_it_answers() {
-    shows!("CP-C4-02", "CP-3.3-05"; by "route.endpoint_known", "route.endpoint_serves_other");
+    shows!("CP-C4-02", "CP-3.3-05", "CP-12-12"; by "route.endpoint_known", "route.endpoint_serves_other");
     let mut other = reading(&["investigator"]);
     for endpoint in &mut other.endpoints {
         endpoint.contract_digest = digest_of("another implementation").unwrap();

@@ -157,6 +157,7 @@ fn what_waits_keeps_its_triggers_while_other_obligations_are_worked_on() {
         _ => worker::nothing(work),
     });
     let deployment = Deployment::default().with_obligation("o-2", "service-b");
+    let deployment = deployment.with_profile(|profile| profile.limits.fingerprints_max = 1_000);
     let mut space = Space::found(&deployment, asks_about_one).unwrap();
     let triggers = |space: &Space| space.view().state.reentries_of(&"o-1".into()).cloned().collect::<Vec<_>>();
     let before = triggers(&space);
@@ -189,7 +190,8 @@ fn a_thousand_episodes_permit_no_more_than_the_first() {
             _ => worker::nothing(work),
         }
     });
-    let mut space = space(now_and_then);
+    let tireless = Deployment::default().with_profile(|profile| profile.limits.fingerprints_max = 10_000);
+    let mut space = Space::found(&tireless, now_and_then).unwrap();
     let before = grants(&space);
     let mut newest = begun(&mut space);
     for number in 1..1_000 {
@@ -220,7 +222,8 @@ fn a_thousand_episodes_permit_no_more_than_the_first() {
 fn under_scarcity_who_waits_longest_comes_first_and_nobody_starves() {
     shows!("CP-8.3-16"; by "episode.may_be_opened");
     let deployment = Deployment::default().with_obligation("o-2", "service-b").with_obligation("o-3", "service-c");
-    let deployment = deployment.with_profile(|profile| profile.limits.fan_out_max = 1);
+    let deployment =
+        deployment.with_profile(|profile| (profile.limits.fan_out_max, profile.limits.fingerprints_max) = (1, 1_000));
     let mut space = Space::found(&deployment, Box::new(|work, _| worker::nothing(work))).unwrap();
     let mut served = std::collections::BTreeMap::new();
     for _ in 0..30 {

@@ -80,7 +80,12 @@ fn not_promoted(space: &mut Space, relation: EvidenceRelation) {
 }
 
 /// The action of a proposal under a grant, planned and assessed as if it were covered; nothing has admitted it.
-fn hoped_for(space: &mut Space, episode_id: &EpisodeId, proposal: &ActionProposal, grant: &GrantId) -> PayloadId {
+pub(crate) fn hoped_for(
+    space: &mut Space,
+    episode_id: &EpisodeId,
+    proposal: &ActionProposal,
+    grant: &GrantId,
+) -> PayloadId {
     let view = space.view().clone();
     let episode = view.episodes.get(episode_id).expect("the episode");
     let result = episode.results.first().expect("the result");

@@ -3,7 +3,7 @@
 use super::told;
 use crate::http::door::{Call, Door};
 use crate::http::problem::Problem;
-use crate::request::{GrantDraft, Outcome, Request, RestrictDraft};
+use crate::request::{AnswerDraft, GrantDraft, Outcome, Request, RestrictDraft};
 use axum::response::Response;
 use closer_contracts::Digest;
 use closer_contracts::id::{GrantId, Key, ObligationId, OperationId, OptionId, Text};
@@ -84,13 +84,13 @@ pub(crate) async fn give_grant(door: &Arc<Door>, call: Call) -> Result<Response,
 pub(crate) async fn decide(door: &Arc<Door>, call: Call) -> Result<Response, Problem> {
     let draft: DecisionDraft = call.json()?;
     let decision_id = closer_contracts::id::DecisionId::from(call.place("packet_id"));
-    let request = Request::BenchDecide {
+    let request = Request::BenchDecide(AnswerDraft {
         decision_id: decision_id.clone(),
         option: draft.option.to_string(),
         packet_digest: Some(draft.packet_digest),
         amend: draft.amend,
         expect: draft.expect,
-    };
+    });
     let answer = door.answer(call.identity()?, request).await?;
     match answer.outcome {
         Outcome::Done => told(&answer.data),

@@ -41,6 +41,7 @@ pub(crate) fn profile() -> Profile {
         restrictive_events: Vec::new(),
         disclosure_rules: Vec::new(),
         restrictive_authority: "independent".into(),
+        people: Default::default(),
         deadline_policy: "policy-1".into(),
         budget: Amounts::default(),
         obligation_budget: Amounts::default(),
