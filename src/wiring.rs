@@ -65,6 +65,15 @@ pub fn lost_log(store: &Path) -> Option<Corruption> {
     lost.then_some(Corruption { segment: 1, offset: 0, record: None, what })
 }
 
+/// Says so where others than its owner can reach a store: whoever can write to it is the user as far as it can tell.
+pub(crate) fn warn_if_shared(store: &Path) {
+    use std::os::unix::fs::PermissionsExt;
+    let shared = std::fs::metadata(store).is_ok_and(|folder| folder.permissions().mode() & 0o077 != 0);
+    if shared {
+        tracing::warn!(store = %store.display(), "others than its owner can reach the store: chmod 700 it");
+    }
+}
+
 fn private_folder(store: &Path) -> Result<(), Error> {
     use std::os::unix::fs::DirBuilderExt;
     let folder = format!("creating {}", store.display());

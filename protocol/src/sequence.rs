@@ -22,8 +22,9 @@ use crate::{
 };
 use closer_contracts::audit::DisclosureReceipt;
 use closer_contracts::branch;
+use closer_contracts::delta::{ChangeClass, Delta};
 use closer_contracts::envelope::Body;
-use closer_contracts::id::Id;
+use closer_contracts::id::{DeltaId, Id};
 use closer_contracts::record::{ClaimKey, CustodyClass, Lane, Reads};
 use closer_contracts::refs::Amounts;
 use closer_contracts::refusal::{CheckKind, Denial, RefusalCode};
@@ -40,8 +41,9 @@ pub const SUFFIX_BATCHES_MAX: usize = 256;
 #[must_use]
 pub fn lane(input: &Input, view: &View) -> Lane {
     match input {
-        Input::Artifact(submission) if is_urgent(&submission.content) => Lane::Reserved,
+        Input::Artifact(submission) if is_urgent(&submission.content, view) => Lane::Reserved,
         Input::Payload(submission) if is_restrictive_or_readback(submission.content.body(), view) => Lane::Reserved,
+        Input::Commit { delta_id } if is_restriction_on_record(view, delta_id) => Lane::Reserved,
         Input::Performed { .. } | Input::Recover { .. } | Input::Tick => Lane::Reserved,
         Input::Payload(_)
         | Input::Artifact(_)
@@ -59,15 +61,34 @@ pub fn lane(input: &Input, view: &View) -> Lane {
     }
 }
 
-const fn is_urgent(artifact: &ArtifactBody) -> bool {
-    matches!(artifact, ArtifactBody::RestrictionStatement(_) | ArtifactBody::ReconciliationReceipt(_))
+fn is_urgent(artifact: &ArtifactBody, view: &View) -> bool {
+    match artifact {
+        ArtifactBody::RestrictionStatement(_) | ArtifactBody::ReconciliationReceipt(_) => true,
+        // The user restricts by a declaration, and by the delta, its endorsement and the commit that follow it.
+        ArtifactBody::Declaration(declaration) => view.state.is_user(&declaration.authenticated_issuer.identity),
+        _ => false,
+    }
 }
 
 fn is_restrictive_or_readback(body: &Body, view: &View) -> bool {
-    if let Body::Event(event) = body {
-        return urgent::restrictive_event(view, event).is_some();
+    match body {
+        Body::Event(event) => urgent::restrictive_event(view, event).is_some(),
+        Body::Evidence(evidence) => evidence.readback.is_some(),
+        Body::Delta(delta) => only_restricts(delta),
+        Body::Adjudication(adjudication) => {
+            is_restriction_on_record(view, &DeltaId::new(adjudication.subject.id.as_str()))
+        }
+        _ => false,
     }
-    matches!(body, Body::Evidence(evidence) if evidence.readback.is_some())
+}
+
+/// Whether a delta does nothing but restrict: that has room where nothing else has.
+fn only_restricts(delta: &Delta) -> bool {
+    !delta.changes.is_empty() && delta.changes.iter().all(|change| change.class() == ChangeClass::Restrictive)
+}
+
+fn is_restriction_on_record(view: &View, delta_id: &DeltaId) -> bool {
+    view.deltas.get(delta_id).is_some_and(|delta| only_restricts(&delta.body))
 }
 
 /// A step under decision: the batch it writes and the effects it allows.

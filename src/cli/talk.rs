@@ -209,6 +209,11 @@ pub(super) fn unfounded(store: &Path, directory: &Path) -> Result<Option<Answer>
     if let Some(lost) = lost_log(store) {
         return Err(Error::Store(lost.into()));
     }
+    if let Err(error) = std::fs::read_dir(store)
+        && error.kind() == std::io::ErrorKind::PermissionDenied
+    {
+        return Err(Error::io(format!("reading {}", store.display()))(error));
+    }
     let absent = || Answer::absent(format!("there is no space in {} yet", store.display()));
     let answer = || absent().hint("begin with", ["init", &directory.to_string_lossy()]);
     Ok((!is_founded(store)).then(answer))

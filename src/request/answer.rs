@@ -90,6 +90,10 @@ impl Answer {
             let reason = "as much work is admitted as the runtime takes; try again shortly";
             return Self::refused(&[Denial::new(RefusalCode::Busy, CheckKind::Runtime, reason)]);
         }
+        // What a request says and no contract allows is refused like any other input.
+        if let Error::Fault(fault) = error {
+            return Self::refused(&[fault.clone().into()]);
+        }
         let text = error.told();
         match error {
             Error::Store(StoreError::Corruption(damage))

@@ -3,14 +3,14 @@
 //! The urgent path is an appointed issuer's alone (§7.2). The user needs no appointment: a declaration of theirs carries the
 //! same change on the ordinary path, which a running space decides in the order in which it came.
 
-use super::{Answer, RestrictDraft, bench, change};
+use super::{Answer, Outcome, RestrictDraft, bench, change, words};
 use crate::error::Error;
 use crate::space::Space;
 use closer_contracts::audit::{RestrictionStatement, RestrictiveAction};
 use closer_contracts::delta::Change;
-use closer_contracts::id::{ActorId, ArtifactId, Key, KeyId, RestrictionId, Text};
+use closer_contracts::id::{ActorId, ArtifactId, Key, KeyId, OperationId, RestrictionId, Text};
 use closer_contracts::item::{AffectedScope, Item, ItemKind, Restriction, Standing};
-use closer_contracts::refs::{ActorRef, ProducerRole};
+use closer_contracts::refs::{ActorRef, ProducerRole, TargetPattern};
 use closer_contracts::refusal::RefusalCode;
 use closer_protocol::{Input, Reply, View};
 use serde_json::json;
@@ -32,8 +32,12 @@ fn action(draft: &RestrictDraft) -> RestrictiveAction {
     RestrictiveAction::SuspendEligibility(scope)
 }
 
-/// What a draft names and nobody knows: a grant or an obligation by a name that nothing has.
+/// What a draft names and nobody knows: a grant, an obligation or an operation by a name that nothing has.
 fn unknown(view: &View, draft: &RestrictDraft) -> Option<Answer> {
+    let registered = |id: &&OperationId| view.state.operation(id).is_some();
+    if let Some(operation) = draft.operation.as_ref().filter(|id| !registered(id)) {
+        return Some(Answer::not_found("operation", operation.as_str()));
+    }
     let grant = draft.grant_id.as_ref().filter(|id| view.state.grant(id).is_none());
     let obligation = draft.obligation_id.as_ref().filter(|id| view.state.obligation(id).is_none());
     grant
@@ -69,21 +73,44 @@ pub(super) async fn restrict(space: &dyn Space, identity: &ActorId, draft: Restr
     if let Some(answer) = unknown(&view, &draft) {
         return Ok(answer);
     }
-    match (view.state.appointment(identity).is_some(), view.state.is_user(identity)) {
+    let nowhere = elsewhere(&view, &draft);
+    let mut answer = match (view.state.appointment(identity).is_some(), view.state.is_user(identity)) {
         (true, _) => {
             let statement = statement(space, identity, draft);
             let reply = bench::submit(space, statement, identity, ProducerRole::Issuer).await?;
-            Ok(told(&reply))
+            told(&reply)
         }
-        (false, true) => under_the_users_authority(space, &view, identity, draft).await,
+        (false, true) => under_the_users_authority(space, &view, identity, draft).await?,
         // That it may not is the core's to say, and to record.
         (false, false) => {
             let roles = view.state.identity(identity).map(|identity| identity.roles.clone()).unwrap_or_default();
             let role = roles.first().copied().unwrap_or(ProducerRole::Issuer);
             let reply = bench::submit(space, statement(space, identity, draft), identity, role).await?;
-            Ok(explained(&view, told(&reply)))
+            explained(&view, told(&reply))
         }
+    };
+    if let (Some(targets), Outcome::Done) = (nowhere, answer.outcome) {
+        let TargetPattern { r#type, account, address } = targets;
+        let at = format!("{type} {account} {address}", type = r#type);
+        answer.text.push(format!(
+            "note: no grant and no action on record has a target like `{}`: is that what was meant?",
+            words::told_id(&at)
+        ));
     }
+    Ok(answer)
+}
+
+/// The targets of a draft where nothing on record has such a target.
+fn elsewhere(view: &View, draft: &RestrictDraft) -> Option<TargetPattern> {
+    draft.targets.clone().filter(|targets| !meets_something(view, targets))
+}
+
+/// Whether anything on record lies in a pattern: a grant's targets or an action's.
+fn meets_something(view: &View, targets: &TargetPattern) -> bool {
+    let mut grants = view.state.items(ItemKind::Grant);
+    grants.any(|accepted| {
+        matches!(&accepted.item, Item::Grant(grant) if grant.targets.iter().any(|known| known.overlaps(targets)))
+    }) || view.actions.values().any(|action| targets.covers(&action.body.target))
 }
 
 /// Lifts a restriction as `identity`: by a reassessment under the user's authority and nothing else (§7.2).

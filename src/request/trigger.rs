@@ -6,7 +6,7 @@ use crate::space::Space;
 use closer_contracts::Check;
 use closer_contracts::delta::Change;
 use closer_contracts::fault::Fault;
-use closer_contracts::id::{ActorId, ObligationId};
+use closer_contracts::id::{ActorId, ObligationId, SourceId};
 use closer_contracts::item::{Item, ItemKind};
 use closer_contracts::reentry::{Evaluation, Reentry, TypedPredicate};
 use closer_contracts::time::Timestamp;
@@ -44,6 +44,16 @@ fn typed<T: serde::de::DeserializeOwned + Check>(value: Value) -> Result<T, Faul
     Ok(typed)
 }
 
+/// The sources that a predicate waits for and nobody has registered: from those it hears nothing.
+fn unknown_sources(view: &View, predicate: &TypedPredicate) -> Vec<SourceId> {
+    let own: &[SourceId] = match predicate {
+        TypedPredicate::EvidenceAdded(leaf) => &leaf.permitted_source_refs,
+        _ => &[],
+    };
+    let unknown = own.iter().filter(|id| view.state.source(id).is_none()).cloned();
+    unknown.chain(predicate.children().iter().flat_map(|child| unknown_sources(view, child))).collect()
+}
+
 /// Installs a trigger beside those that its obligation has.
 pub(super) async fn register(space: &dyn Space, identity: &ActorId, mut reentry: Value) -> Result<Answer, Error> {
     let view = space.view();
@@ -61,6 +71,9 @@ pub(super) async fn register(space: &dyn Space, identity: &ActorId, mut reentry:
         Ok(reentry) => reentry,
         Err(fault) => return Ok(Answer::refused(&[fault.into()])),
     };
+    if let Some(unknown) = unknown_sources(&view, &reentry.predicate).first() {
+        return Ok(Answer::not_found("source", unknown.as_str()));
+    }
     let id = reentry.obligation_id.clone();
     let Some(obligation) = view.state.obligation(&id) else {
         return Ok(Answer::not_found("obligation", id.as_str()));
@@ -160,6 +173,10 @@ pub(super) fn test(space: &dyn Space, mut predicate: Value) -> Result<Answer, Er
         ),
         None => "it would not have fired on anything on record".to_owned(),
     });
+    let unknown = unknown_sources(&space.view(), &predicate);
+    text.extend(
+        unknown.iter().map(|id| format!("note: no source on record is called `{}`", words::told_id(id.as_str()))),
+    );
     let told =
         |turn: &Turn| json!({ "at": turn.at, "cursor": turn.cursor, "by": turn.id, "evaluation": turn.evaluation });
     let data = json!({

@@ -57,6 +57,7 @@ impl Resting {
     /// # Errors
     /// `Locked` where another process holds it; what cannot be read or folded.
     pub fn open(store: &Path) -> Result<Self, Error> {
+        crate::wiring::warn_if_shared(store);
         let log = if is_unwritable(store) { Log::open_reading(store)? } else { Log::open(store, None)? };
         let log = Arc::new(log);
         let view = closer_actors::replay(&log)?;

@@ -88,6 +88,9 @@ fn a_flipped_byte_of_the_last_seal_is_told() {
         let told = place.call(&["--json", "verify"]).expect(5).json();
         assert_eq!((told["segment"].as_u64(), told["offset"].as_u64()), (Some(1), Some(last as u64)), "{at}: {told}");
         assert!(told["record"].is_u64());
+        // Whatever verify calls damage keeps everything from being sent, and stays as it was found.
+        place.run(&[]).expect(5);
+        assert_eq!(fs::read(&segment).unwrap(), damaged, "{at}");
     }
     fs::write(&segment, &whole).unwrap();
     place.call(&["verify"]).expect(0);

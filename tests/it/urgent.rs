@@ -228,10 +228,14 @@ fn on_a_full_disk_only_a_restriction_is_recorded() {
     let grant = ["--json", "restrict", "--issuer", "issuer.security", "--grant", "grant.finish", "--reason", "enough"];
     assert_eq!(place.call(&event).expect(3).json()["code"], "storage_full");
     assert_eq!(place.call(&grant).expect(0).json()["recorded"].as_array().map(Vec::len), Some(1));
+    // The user, who needs no appointment, finds the same room; at rest and while it runs.
+    let own = ["--json", "restrict", "--operation", "count.append", "--reason", "enough"];
+    place.call(&own).expect(0);
+    assert_eq!(place.call(&event).expect(3).json()["code"], "storage_full");
     let entries = entries(&place);
     let restricts = |change: &&Change| matches!(change, Change::SuspendEligibility { .. } | Change::RevokeGrant { .. });
     let urgent = entries.iter().flat_map(|(_, entry)| changes(entry)).filter(restricts);
-    assert_eq!(urgent.count(), 2);
+    assert_eq!(urgent.count(), 3);
     mount.resize("260M");
     place.call(&event).expect(0);
     place.call(&["verify"]).expect(0);

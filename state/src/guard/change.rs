@@ -6,7 +6,9 @@ use crate::guard::{Admission, obligation};
 use crate::state::State;
 use closer_contracts::delta::Change;
 use closer_contracts::id::Id;
-use closer_contracts::item::{AffectedScope, Claim, Dependency, Item, ItemKind, Restriction, Standing};
+use closer_contracts::item::{
+    AffectedScope, Claim, Dependency, Identity, Item, ItemKind, Restriction, SigningKeyEntry, Standing,
+};
 use closer_contracts::work::{EvidenceRelation, ReferenceStatus, Relation, ScopeMatch};
 use closer_contracts::{Digest, RefusalCode, branch};
 
@@ -138,6 +140,7 @@ pub(crate) fn content(state: &State, item: &Item) -> Result<(), Denied> {
             let other = state.profile().is_some_and(|other| other.profile_id != profile.profile_id);
             demand(!other, || Denied::new(RefusalCode::KeyConflict, item.id(), "a space has one profile"))
         }
+        Item::Identity(identity) => keys_stay_revoked(state, identity),
         Item::Goal(_)
         | Item::Constraint(_)
         | Item::Obligation(_)
@@ -146,7 +149,6 @@ pub(crate) fn content(state: &State, item: &Item) -> Result<(), Denied> {
         | Item::Restriction(_)
         | Item::Operation(_)
         | Item::ReadbackMethod(_)
-        | Item::Identity(_)
         | Item::Source(_)
         | Item::Rule(_)
         | Item::Policy(_)
@@ -156,6 +158,23 @@ pub(crate) fn content(state: &State, item: &Item) -> Result<(), Denied> {
         | Item::Skill(_)
         | Item::Appointment(_) => Ok(()),
     }
+}
+
+/// A key that was revoked is revoked for everybody and for good: no later entry makes it current again (DEC-13).
+fn keys_stay_revoked(state: &State, identity: &Identity) -> Result<(), Denied> {
+    let accepted: Vec<&SigningKeyEntry> = state
+        .items(ItemKind::Identity)
+        .filter_map(|accepted| only!(&accepted.item, Identity))
+        .flat_map(|identity| &identity.keys)
+        .filter(|key| key.revoked_at.is_some())
+        .collect();
+    let revived = identity.keys.iter().find(|key| {
+        let mut known = accepted.iter().filter(|known| known.key_id == key.key_id);
+        known.any(|known| key.revoked_at.is_none() || (known.compromised && !key.compromised))
+    });
+    demand(!branch!("state.key_is_revived", revived.is_some()), || {
+        Denied::new(RefusalCode::KeyConflict, &identity.actor_id, "a key that was revoked is not registered again")
+    })
 }
 
 /// An accepted conclusion names the evidence assessed and the conditions under which it applies (invariant 1).

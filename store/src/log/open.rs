@@ -106,9 +106,9 @@ impl Log {
         let names = disk.list().map_err(StoreError::io("listing the log"))?;
         let mut opened = Opened::read(&headers)?;
         let derived = settings.derived.clone().map(Derived::new);
-        let lost = derived.as_ref().and_then(Derived::known).and_then(|known| opened.lost(known));
+        let damage = opened.damage(derived.as_ref().and_then(Derived::known));
         // A log that is damaged stays as it was found, and so does one that is only read.
-        let untouched = settings.reading || lost.is_some();
+        let untouched = settings.reading || damage.is_some();
         if !untouched {
             for name in names.iter().filter(|name| name.ends_with(STAGING)) {
                 disk.remove(name).map_err(StoreError::io("removing an unfinished segment"))?;
@@ -119,7 +119,7 @@ impl Log {
         }
         let removals = std::mem::take(&mut opened.removals);
         let (mut core, tail) = opened.into_parts(&settings);
-        core.damaged = lost;
+        core.damaged = damage;
         core.unsealed &= !untouched;
         let shared = Arc::new(Shared {
             disk,

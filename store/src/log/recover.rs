@@ -154,12 +154,15 @@ impl Opened {
         Some(Remainder { segment: tail.number, offset: tail.offset, next: self.next, damage: tail.damage })
     }
 
-    /// What is missing of a log that ends before a record which was durable once.
-    pub(super) fn lost(&self, known: Cursor) -> Option<Corruption> {
-        let end = self.segments.last().map_or((1, 0), |segment| (segment.number, segment.end));
-        let (segment, offset) = end;
-        let what = "the log ends before a record that the derived state knows as durable: restore a backup, or remove the folder `derived` to go on without what is lost";
-        (known >= self.next).then_some(Corruption { segment, offset, record: Some(self.next), what })
+    /// What is wrong with the end of the log: it ends before a record that was durable once, or what stands there was
+    /// changed after it was written.
+    pub(super) fn damage(&self, known: Option<Cursor>) -> Option<Corruption> {
+        let (segment, offset) = self.segments.last().map_or((1, 0), |segment| (segment.number, segment.end));
+        let lost = "the log ends before a record that the derived state knows as durable: restore a backup, or remove the folder `derived` to go on without what is lost";
+        let lost = known.is_some_and(|known| known >= self.next).then_some((segment, offset, lost));
+        let changed = self.tail.as_ref().and_then(|tail| Some((tail.number, tail.offset, tail.damage?)));
+        let (segment, offset, what) = changed.or(lost)?;
+        Some(Corruption { segment, offset, record: Some(self.next), what })
     }
 
     /// Cuts off what no later batch says was acknowledged, and makes the rest durable. A sync that failed leaves bytes that
@@ -168,10 +171,8 @@ impl Opened {
         let Some(tail) = &self.tail else { return Ok(()) };
         let what = || StoreError::io(format!("cutting segment {}", tail.number));
         if !tail.whole {
-            let damage = tail
-                .damage
-                .unwrap_or("a batch that is not whole, and of which nothing on disk says that it was acknowledged");
-            tracing::warn!(segment = tail.number, offset = tail.offset, damage, "the log's end is cut off");
+            let reason = "a batch that is not whole, and of which nothing on disk says that it was acknowledged";
+            tracing::warn!(segment = tail.number, offset = tail.offset, reason, "the log's end is cut off");
             tail.file.set_len(tail.offset).map_err(what())?;
         }
         let rewritten = usize::try_from(tail.offset.saturating_sub(tail.doubtful)).unwrap_or_default();
@@ -263,7 +264,7 @@ impl Opened {
                 let mut found = [0; BATCH_HEADER_BYTES];
                 read_full(&**file, &mut found, offset).map_err(reading())?;
                 let due = Due { sequence, epoch, first: next, known_durable, chain };
-                let damage = due.is_damaged(&found).then_some(what);
+                let damage = due.is_damaged(&found).then_some(SEAL_DAMAGED);
                 Ok(End { offset, known_durable: known_durable.max(beyond.watermark), zero_beyond: beyond.zero, damage })
             }
         }
@@ -300,6 +301,8 @@ struct End {
     damage: Option<&'static str>,
 }
 
+/// What is told of a log whose last batch is a damaged seal or lease, and what to do.
+const SEAL_DAMAGED: &str = "the seal or lease at the end of the log is damaged, and no record with it: restore a backup, or cut the segment off at this offset to go on";
 /// The most bytes in which a damaged seal or lease may differ from what was written.
 const DAMAGED_BYTES_MAX: usize = 8;
 /// How many watermarks are tried.

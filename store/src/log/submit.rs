@@ -295,7 +295,10 @@ impl Shared {
         match self.allocate(&name) {
             Ok(file) => Ok((file, on_reserve)),
             Err(error) if is_full(&error) && lane == Lane::Reserved && !on_reserve => {
-                self.disk.rename(open::RESERVE, &name).map_err(StoreError::io("taking the reserved segment"))?;
+                match self.disk.rename(open::RESERVE, &name) {
+                    Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Err(StoreError::StoreFull),
+                    done => done.map_err(StoreError::io("taking the reserved segment"))?,
+                }
                 tracing::warn!(segment = number, "the disk is full: writing to the reserved segment");
                 Ok((self.disk.open(&name).map_err(StoreError::io("opening the reserved segment"))?, true))
             }
