@@ -85,6 +85,7 @@ pub(crate) fn entry(contract: &Value) -> OperationEntry {
             expires_at: epoch.plus_ms(u64::from(u32::MAX) * 1_000),
         },
         standing: Standing::Current,
+        cancel_exposure: None,
     }
 }
 

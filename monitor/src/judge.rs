@@ -94,7 +94,7 @@ fn admission(situation: &Situation<'_>, entry: &OperationEntry, grant: &Grant) -
         logical_digest: situation.action.logical_digest,
         contract_digest: entry.contract_digest,
         valid_until,
-        worst_case: entry.worst_case.clone(),
+        worst_case: entry.reserved(),
         effect_class: entry.effect_class,
     }
 }

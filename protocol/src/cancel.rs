@@ -33,7 +33,10 @@ fn cancellable(view: &View) -> impl Iterator<Item = &Attempt> {
 /// When each of them has taken the time that was reserved for it: its ceiling.
 pub(crate) fn ceilings(view: &View) -> impl Iterator<Item = (Timestamp, AttemptId)> {
     cancellable(view).filter_map(|attempt| {
-        let at = attempt.intent.authorized_at.plus_ms(attempt.intent.reserved.time_ms?);
+        // The ceiling is that of the work itself; what is reserved beyond it is for the cancellation to take effect.
+        let entry = view.state.operation(&attempt.action.operation)?;
+        let time_ms = attempt.intent.reserved.time_ms?.min(entry.worst_case.time_ms?);
+        let at = attempt.intent.authorized_at.plus_ms(time_ms);
         Some((at, attempt.intent.attempt_id.clone()))
     })
 }

@@ -140,7 +140,7 @@ pub(crate) fn admit(
     let reservation = view
         .state
         .operation(&action.operation)
-        .map_or(Reservation::Fits, |entry| view.ledger.room(&path, &entry.worst_case, lane));
+        .map_or(Reservation::Fits, |entry| view.ledger.room(&path, &entry.reserved(), lane));
     let situation = Situation {
         now: &deciding.at.now,
         clock: deciding.at.clock,

@@ -94,6 +94,7 @@ pub fn operation(id: &str, effect_class: EffectClass, repeat_safety: RepeatSafet
         contract,
         contract_digest,
         standing: Standing::Current,
+        cancel_exposure: None,
     }
 }
 

@@ -353,3 +353,51 @@ fn an_interrupted_verb_says_so() {
     assert!(told["error"].as_str().is_some_and(|error| error.contains("interrupted")), "{output:?}");
     drop(UnixStream::connect(place.store().join("closer.sock")));
 }
+
+/// A restriction ends by a reassessment of the user's, and not by its issuer's word.
+#[test]
+fn a_restriction_is_lifted_by_the_user_and_by_nobody_else() {
+    let place = founded();
+    let target = ["--operation", "file.finish", "--target", "file", "local", "target", "--reason", "enough"];
+    place.call(&[&["--as", "issuer.security", "restrict"][..], &target].concat()).expect(0);
+    let restrictions = || place.call(&["--json", "restrictions"]).expect(0).json()["restrictions"].clone();
+    let id = restrictions()[0]["restriction_id"].as_str().unwrap().to_owned();
+    let lift = ["--json", "lift", &id, "--reason", "the key was replaced"];
+    let own = place.call(&[&["--as", "issuer.security"][..], &lift].concat());
+    assert_ne!(own.code, Some(0), "{own:?}");
+    assert_eq!(restrictions().as_array().map(Vec::len), Some(1));
+    assert_eq!(place.call(&["lift", "restriction-none", "--reason", "x"]).code, Some(4));
+    place.call(&lift).expect(0);
+    assert_eq!(restrictions().as_array().map(Vec::len), Some(0));
+}
+
+/// A user that is established by a signature alone answers and registers keys with it.
+#[test]
+fn a_user_with_a_key_answers_and_rotates_with_it() {
+    let place = Place::with(&counting("conditional"));
+    let key = place.path().join("user.key");
+    let key = key.to_str().unwrap();
+    let public = place.call(&["--json", "keys", "new", key]).expect(0).json()["public_key"].clone();
+    let public = public.as_str().unwrap();
+    let user = format!(
+        "\n[[identity]]\nactor_id = \"user.owner\"\nkind = \"user\"\nroles = [\"user\"]\nmechanisms = [\"ed25519\"]\n\
+         keys = [{{ public_key = \"{public}\", signing_scope = [\"USER_DECISION\", \"DECLARATION\"] }}]\n"
+    );
+    let text = counting("conditional").replace("[profile]\n", "[profile]\nmechanisms = [\"session\", \"ed25519\"]\nsigning_policy = { rotation = \"yearly\", revocation = \"in the registry\", scope = \"as listed\" }\n");
+    fs::write(place.path().join("closer.toml"), text + &user).unwrap();
+    place.call(&["init", place.path().to_str().unwrap()]).expect(0);
+    place.call(&["--as", "issuer.security", "grant", "revoke", "grant.finish", "--reason", "x"]).expect(0);
+    place.run(&[]).expect(6);
+    let listed = place.call(&["--json", "bench", "list"]).expect(0).json();
+    let packet = listed["packets"][0]["decision_id"].as_str().unwrap().to_owned();
+    let decide = ["--json", "bench", "decide", &packet, "allow"];
+    assert_eq!(place.call(&decide).expect(3).json()["code"], "unauthenticated");
+    place.call(&[&decide[..], &["--key", key]].concat()).expect(2);
+    place.call(&[&["--as", "user.owner"], &decide[..], &["--key", key]].concat()).expect(0);
+    place.run(&[]).expect(0);
+    let rotate = ["--json", "keys", "rotate", "issuer.security", public, "--scope", "EVENT"];
+    assert_eq!(place.call(&rotate).expect(3).json()["code"], "unauthenticated");
+    place.call(&[&["--as", "user.owner"], &rotate[..], &["--key", key]].concat()).expect(0);
+    let keys = place.call(&["--json", "keys", "list"]).expect(0).json();
+    assert!(keys["keys"].as_array().unwrap().iter().any(|key| key["identity"] == "issuer.security"), "{keys}");
+}

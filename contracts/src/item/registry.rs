@@ -99,11 +99,36 @@ crate::contract! {
         "CP-C7-F02" contract: Plain,
         "CP-C7-F02" contract_digest: Digest,
         "CP-C7-F02" verification: Verification,
-        "CP-C7-F02" standing: Standing,
+        "CP-C7-F02" standing: Standing;
+        /// What the provider may still use after it was asked to cancel, where that is more than nothing (§8.3).
+        cancel_exposure: Option<Amounts>
     }
 }
 
 impl OperationEntry {
+    /// What one attempt reserves: the worst case, and what may be used while a cancellation takes effect.
+    #[must_use]
+    pub fn reserved(&self) -> Amounts {
+        let exposed =
+            crate::branch!("operation.cancel_takes_a_while", self.cancellable && self.cancel_exposure.is_some());
+        let Some(exposure) = self.cancel_exposure.as_ref().filter(|_| exposed) else {
+            return self.worst_case.clone();
+        };
+        let both = |one: Option<u64>, other: Option<u64>| match (one, other) {
+            (Some(one), other) => Some(one.saturating_add(other.unwrap_or(0))),
+            (None, other) => other,
+        };
+        Amounts {
+            calls: both(self.worst_case.calls, exposure.calls),
+            tokens: both(self.worst_case.tokens, exposure.tokens),
+            cost_micros: both(self.worst_case.cost_micros, exposure.cost_micros),
+            currency: self.worst_case.currency.clone().or_else(|| exposure.currency.clone()),
+            time_ms: both(self.worst_case.time_ms, exposure.time_ms),
+            // The slot is one and the same until the end.
+            concurrency: self.worst_case.concurrency,
+        }
+    }
+
     fn check_contract(&self) -> Result<(), Fault> {
         match crate::canonical::digest_of(&self.contract)? == self.contract_digest {
             true => Ok(()),

@@ -117,6 +117,7 @@ fn operation(id: &str, effect_class: EffectClass) -> OperationEntry {
             expires_at: at("2026-02-01T00:00:00Z"),
         },
         standing: Standing::Current,
+        cancel_exposure: None,
     }
 }
 

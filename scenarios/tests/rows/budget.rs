@@ -327,3 +327,24 @@ fn a_participant_that_is_paid_for_reserves_what_it_says_it_uses_at_the_most() {
     refused(&reply, Code::BudgetExceeded);
     assert_eq!(space.view().works.len(), 0);
 }
+
+#[test]
+fn what_may_still_be_used_while_a_cancellation_takes_effect_is_reserved_too() {
+    shows!("CP-8.3-03"; by "operation.cancel_takes_a_while");
+    for (cancellable, reserved) in [(true, (5, 13_000)), (false, (2, 10_000))] {
+        let mut entry = operation("plan.change", EffectClass::ExternalReversible, RepeatSafety::RepeatSafe);
+        entry.cancellable = cancellable;
+        entry.cancel_exposure = Some(Amounts { calls: Some(3), time_ms: Some(3_000), ..Amounts::default() });
+        let mut space = founded(&Deployment::default().with(Item::Operation(entry)));
+        space.sends_at_once = false;
+        let episode_id = begun(&mut space);
+        let payload_id = until_dispatch(&mut space, &episode_id);
+        recorded(&dispatch(&mut space, &payload_id));
+        let attempt_id = attempt(&space, &payload_id);
+        let held = space.view().ledger.held(&Key::new(attempt_id.as_str())).expect("a reservation").clone();
+        assert_eq!((held.calls, held.time_ms), (Some(reserved.0), Some(reserved.1)));
+        space.pass(10_000).unwrap();
+        let asked = space.view().notices.values().filter(|it| it.kind == NoticeKind::ResidualInterval).count();
+        assert_eq!(asked, usize::from(cancellable), "asked for at the ceiling of the work, with the rest still held");
+    }
+}

@@ -2,12 +2,12 @@
 
 use crate::disclosure::revise;
 use crate::support::{begun, dispatch, narrow, recorded, refused, space, status, until, until_dispatch};
-use crate::urgent::suspend;
+use crate::urgent::{appointed, suspend};
 use closer_contracts::RefusalCode as Code;
 use closer_contracts::auth::{Accepted, Credential, Sessions, SigningScope, Subject, authenticate};
 use closer_contracts::briefcase::PacketStatus;
 use closer_contracts::id::Key;
-use closer_contracts::item::Mechanism;
+use closer_contracts::item::{IdentityKind, Item, Mechanism};
 use closer_contracts::obligation::ObligationStatus;
 use closer_contracts::refs::{Amounts, ProducerRole};
 use closer_contracts::refusal::{CheckKind, Denial};
@@ -18,6 +18,7 @@ use closer_protocol::briefcase::briefcase;
 use closer_protocol::entry::{EpisodeEnd, NoticeKind};
 use closer_protocol::episode::Next;
 use closer_protocol::input::Input;
+use closer_scenarios::founding::identity;
 use closer_scenarios::space::Answer;
 use closer_scenarios::{Deployment, Space, worker};
 
@@ -178,4 +179,18 @@ fn a_participant_gives_itself_no_authority_and_a_malformed_answer_counts_as_fail
     assert_eq!(space.view().failures.get(&participant), Some(&1));
     space.finish(&episode_id).unwrap();
     assert_eq!(space.view().episodes.get(&episode_id).and_then(|it| it.end), Some(EpisodeEnd::NoAnswer));
+}
+
+#[test]
+fn nobody_oversees_itself_or_is_overseen_by_its_own_appointee() {
+    shows!("CP-A-06"; by "state.owner_depends_on_issuer");
+    let mut watch = identity("watch", IdentityKind::User, &[ProducerRole::User], &[]);
+    watch.appointed_by = "issuer-1".into();
+    for (owner, admissible) in [("issuer-1", false), ("watch", false), ("user", true)] {
+        let deployment = appointed(|appointment| appointment.independent_owner = owner.into());
+        let founded = Space::found(&deployment.with(Item::Identity(watch.clone())), worker::proposes("basic"));
+        let told = founded.err().map(|broken| broken.to_string());
+        assert_eq!(told.is_none(), admissible, "{owner}: {told:?}");
+        assert!(admissible || told.is_some_and(|told| told.contains("profile_incomplete")), "{owner}");
+    }
 }

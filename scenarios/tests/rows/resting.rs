@@ -158,9 +158,9 @@ fn what_others_depend_on_comes_first_and_what_takes_the_user_last() {
     recorded(&space.event("service-a", "price").unwrap());
     assert_eq!(openable(space.view())[0].as_str(), "o-2", "the impact on what depends on it");
     space.run().unwrap();
-    let impact = |(_, entry): &(String, Entry)| match entry {
-        Entry::Activation(ActivationEntry::Began(began)) => began.priority.as_ref().map(|priority| priority.impact),
-        _ => None,
+    let impact = |(_, entry): &(String, Entry)| {
+        let Entry::Activation(ActivationEntry::Began(began)) = entry else { return None };
+        began.priority.as_ref().map(|priority| priority.impact)
     };
     let entries = space.entries().unwrap();
     assert_eq!(entries.iter().filter_map(impact).collect::<Vec<_>>(), [1, 0], "recorded with the choice");

@@ -430,3 +430,19 @@ fn a_role_is_a_word_of_the_deployments_own() {
     assert_eq!(round.positions.len(), 4);
     assert!(round.report.is_some());
 }
+
+#[test]
+fn a_coalition_is_not_dissolved_while_one_of_it_answers_for_something() {
+    shows!("CP-8.4-09"; by "commit.dissolution_orphans");
+    let deployment = routed(reading(&["investigator"]), alone(member("investigator", &[])));
+    let (mut space, _) = founded(&deployment);
+    space.transfer("o-1", "investigator", None).unwrap();
+    let reason = "It is done.".into();
+    let dissolve = Change::Retract { kind: ItemKind::Coalition, id: "coalition.reading".into(), reason };
+    refused(&accept(&mut space, vec![dissolve.clone()]), Code::MissingAuthority);
+    let owner = |space: &Space| space.view().ownership(&"o-1".into()).expect("the obligation").owner.to_string();
+    assert_eq!(owner(&space), "investigator");
+    let named = Change::SetOwner { obligation_id: "o-1".into(), responsible_owner: "closer.coordinator".into() };
+    recorded(&accept(&mut space, vec![named, dissolve]));
+    assert_eq!(owner(&space), "closer.coordinator", "in the same step");
+}

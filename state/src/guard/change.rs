@@ -7,7 +7,7 @@ use crate::state::State;
 use closer_contracts::delta::Change;
 use closer_contracts::id::Id;
 use closer_contracts::item::{
-    AffectedScope, Claim, Dependency, Identity, Item, ItemKind, Restriction, SigningKeyEntry, Standing,
+    AffectedScope, Appointment, Claim, Dependency, Identity, Item, ItemKind, Restriction, SigningKeyEntry, Standing,
 };
 use closer_contracts::work::{EvidenceRelation, ReferenceStatus, Relation, ScopeMatch};
 use closer_contracts::{Digest, RefusalCode, branch};
@@ -155,8 +155,8 @@ pub(crate) fn content(state: &State, item: &Item) -> Result<(), Denied> {
         | Item::Coalition(_)
         | Item::Capability(_)
         | Item::Workflow(_)
-        | Item::Skill(_)
-        | Item::Appointment(_) => Ok(()),
+        | Item::Skill(_) => Ok(()),
+        Item::Appointment(appointment) => overseen(state, appointment),
     }
 }
 
@@ -174,6 +174,17 @@ fn keys_stay_revoked(state: &State, identity: &Identity) -> Result<(), Denied> {
     });
     demand(!branch!("state.key_is_revived", revived.is_some()), || {
         Denied::new(RefusalCode::KeyConflict, &identity.actor_id, "a key that was revoked is not registered again")
+    })
+}
+
+/// Whoever answers for an issuer's restrictions is somebody else, and nobody whom the issuer has appointed (§7.2, Appendix A).
+fn overseen(state: &State, appointment: &Appointment) -> Result<(), Denied> {
+    let owner = &appointment.independent_owner;
+    let appointed = state.identity(owner).is_some_and(|identity| identity.appointed_by == appointment.issuer);
+    demand(!branch!("state.owner_depends_on_issuer", *owner == appointment.issuer || appointed), || {
+        let reason =
+            "the owner of an issuer's cases is neither the issuer nor appointed by it; name another (question 2)";
+        Denied::new(RefusalCode::ProfileIncomplete, &appointment.issuer, reason)
     })
 }
 
