@@ -121,3 +121,9 @@ async fn revoke(space: &dyn Space, identity: &ActorId, key_id: &KeyId, compromis
     let what = format!("key {} of {} is {how}", words::short_text(key_id.as_str()), whose.join(", "));
     change::commit(space, identity, &what, Vec::new(), changes).await
 }
+
+/// Whether every entry of a key is revoked already, and as compromised where it is to be that.
+fn is_revoked(holders: &[&Identity], key_id: &KeyId, compromised: bool) -> bool {
+    let mut held = holders.iter().flat_map(|holder| &holder.keys).filter(|key| key.key_id == *key_id);
+    held.all(|key| key.revoked_at.is_some() && (key.compromised || !compromised))
+}
