@@ -7,6 +7,7 @@ mod act;
 mod answer;
 mod bench;
 mod briefcase;
+mod call;
 mod change;
 mod decision;
 mod disclosure;
@@ -222,6 +223,8 @@ pub enum Request {
     },
     /// The registered signing keys.
     Keys(KeysRequest),
+    /// Exact actions that are called for from outside, and what became of them.
+    Call(CallRequest),
 }
 
 /// What is asked about responsibilities (§6.4).
@@ -359,7 +362,8 @@ impl Request {
             | Self::Verify
             | Self::Rebuild
             | Self::Backup { .. }
-            | Self::Keys(_) => false,
+            | Self::Keys(_)
+            | Self::Call(_) => false,
         }
     }
 }
@@ -407,7 +411,8 @@ impl Request {
             | Self::Verify
             | Self::Rebuild
             | Self::Backup { .. }
-            | Self::Keys(KeysRequest::Rotate { .. } | KeysRequest::Revoke { .. }) => false,
+            | Self::Keys(KeysRequest::Rotate { .. } | KeysRequest::Revoke { .. })
+            | Self::Call(_) => false,
         }
     }
 }
@@ -500,6 +505,11 @@ impl RestrictDraft {
 /// # Errors
 /// What kept it from being answered; a refusal is an [`Answer`].
 pub async fn answer(space: &dyn Space, identity: &ActorId, request: Request) -> Result<Answer, Error> {
+    // Calls are the one thing that participants come in for here.
+    let request = match request {
+        Request::Call(asked) => return call::answer(space, identity, asked).await,
+        request => request,
+    };
     if let Some(answer) = not_to_be_spoken_for(&space.view(), identity) {
         return Ok(answer);
     }
@@ -558,12 +568,14 @@ pub async fn answer(space: &dyn Space, identity: &ActorId, request: Request) -> 
             tokio::task::block_in_place(|| backup(space, identity, &destination, &mut |_| {}))
         }
         Request::Keys(asked) => keys::answer(space, identity, asked).await,
+        Request::Call(asked) => call::answer(space, identity, asked).await,
     }
 }
 
 pub(crate) use act::producer_of;
 pub use answer::{Answer, Hint, Outcome};
 pub use bench::futile;
+pub use call::{CallOf, CallRequest, WAIT_MS_MAX};
 pub(crate) use bench::{decision_type, is_waiting};
 pub use give::GrantDraft;
 pub(crate) use give::like;

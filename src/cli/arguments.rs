@@ -2,6 +2,7 @@
 
 use super::eval::Eval;
 use super::event::Event;
+use super::gate::GateArguments;
 use super::handoff::Handoff;
 use super::incident::Incident;
 use super::restrict::{Grant, Restrict};
@@ -78,6 +79,13 @@ Examples:
         #[arg(value_name = "DIR")]
         folder: Option<PathBuf>,
     },
+    /// Serves an MCP client over standard input and output: re-offers the registered tools of the deployment's MCP servers, each
+    /// call of which is judged before it runs. Starts the space where nobody runs it.
+    #[command(after_help = "\
+Examples:
+  closer gate DIR                                    what a client is configured to start, in place of its servers
+  closer gate DIR --as agent.coder --wait-s 60       as another identity; holds a call a minute while a person is asked")]
+    Gate(GateArguments),
     /// Bearer tokens of the HTTP door, each bound to a registered identity.
     #[command(subcommand)]
     Token(Token),
@@ -345,7 +353,10 @@ impl Arguments {
     /// The deployment's folder: that of the verb, that of `-C`, or the current one.
     pub(super) fn place(&self) -> Result<PathBuf, String> {
         let own = match &self.verb {
-            Verb::Init { folder } | Verb::Serve { folder } | Verb::Run(Run { folder, .. }) => folder.as_ref(),
+            Verb::Init { folder }
+            | Verb::Serve { folder }
+            | Verb::Run(Run { folder, .. })
+            | Verb::Gate(GateArguments { folder, .. }) => folder.as_ref(),
             Verb::Token(_)
             | Verb::Signin
             | Verb::Source(_)
@@ -418,6 +429,7 @@ impl Verb {
             Self::Init { .. } | Self::Run(_) | Self::Serve { .. } | Self::Restore { .. } | Self::Eval(_) => false,
             Self::Keys(Keys::New { .. } | Keys::Sign { .. }) => false,
             Self::Token(_)
+            | Self::Gate(_)
             | Self::Signin
             | Self::Source(_)
             | Self::Restrictions
@@ -495,6 +507,7 @@ impl Verb {
             Self::Init { .. }
             | Self::Run(_)
             | Self::Serve { .. }
+            | Self::Gate(_)
             | Self::Token(_)
             | Self::Source(_)
             | Self::Signin

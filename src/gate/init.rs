@@ -1,0 +1,1 @@
+//! A deployment for the servers that a client is configured with.
