@@ -22,6 +22,7 @@ mod source;
 
 pub use http::{Http, LISTEN, Mapping, Person, Scheme, Tls, Webhook, When};
 pub use notify::{Channel, Notify, Protection, Shape, Smtp};
+pub(crate) use process::absolute_program;
 pub use process::{Command, Companion, Running};
 pub use source::{FILE_BYTES_MAX, Misfit};
 

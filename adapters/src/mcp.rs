@@ -46,7 +46,7 @@ impl fmt::Debug for McpServers {
 
 impl Default for McpServers {
     fn default() -> Self {
-        Self::new(BTreeMap::new(), Arc::new(crate::process::MemoryLedger::default()))
+        Self::new(BTreeMap::new(), Self::unrecorded())
     }
 }
 
@@ -57,6 +57,12 @@ impl McpServers {
         let inner =
             Inner { servers, ledger, sessions: AsyncMutex::new(BTreeMap::new()), answers: Mutex::new(VecDeque::new()) };
         Self { inner: Arc::new(inner) }
+    }
+
+    /// A ledger for servers that are started once, asked and ended.
+    #[must_use]
+    pub fn unrecorded() -> Arc<dyn ProcessLedger> {
+        Arc::new(crate::process::MemoryLedger::default())
     }
 
     /// The session with a server; started where none runs.

@@ -165,6 +165,11 @@ impl McpTool {
                 },
             }
         }
+        // A path that leads back is another place than it looks like, so that no grant covers it by its beginning.
+        let leads_back = address.split('/').any(|part| matches!(part, "." | ".."));
+        if branch!("mcp.target_leads_back", leads_back) {
+            return Err(Fault::new(RefusalCode::TargetMismatch, format!("`{address}` leads back; name the place itself")));
+        }
         if let Some(root) = &self.root {
             address = below(root, &address)?;
         }
