@@ -9,6 +9,7 @@ mod bench;
 mod briefcase;
 mod call;
 mod change;
+mod confirm;
 mod decision;
 mod disclosure;
 mod give;
@@ -223,6 +224,8 @@ pub enum Request {
     },
     /// The registered signing keys.
     Keys(KeysRequest),
+    /// A person says whether targets show effects that no machine can look at.
+    BenchConfirm(ConfirmDraft),
     /// Exact actions that are called for from outside, and what became of them.
     Call(CallRequest),
 }
@@ -363,6 +366,7 @@ impl Request {
             | Self::Rebuild
             | Self::Backup { .. }
             | Self::Keys(_)
+            | Self::BenchConfirm(_)
             | Self::Call(_) => false,
         }
     }
@@ -380,6 +384,7 @@ impl Request {
             | Self::ReentryTest { .. }
             | Self::BenchList { .. }
             | Self::BenchShow { .. }
+            | Self::BenchConfirm(_)
             | Self::DecisionList { .. }
             | Self::EvidenceShow { .. }
             | Self::BudgetShow
@@ -568,6 +573,7 @@ pub async fn answer(space: &dyn Space, identity: &ActorId, request: Request) -> 
             tokio::task::block_in_place(|| backup(space, identity, &destination, &mut |_| {}))
         }
         Request::Keys(asked) => keys::answer(space, identity, asked).await,
+        Request::BenchConfirm(draft) => confirm::confirm(space, identity, draft).await,
         Request::Call(asked) => call::answer(space, identity, asked).await,
     }
 }
@@ -575,6 +581,7 @@ pub async fn answer(space: &dyn Space, identity: &ActorId, request: Request) -> 
 pub(crate) use act::producer_of;
 pub use answer::{Answer, Hint, Outcome};
 pub use bench::futile;
+pub use confirm::ConfirmDraft;
 pub use call::{CallOf, CallRequest, WAIT_MS_MAX};
 pub(crate) use bench::{decision_type, is_waiting};
 pub use give::GrantDraft;

@@ -99,7 +99,10 @@ mod tests {
             }
         }
         kinds.sort_unstable();
-        assert_eq!(kinds, ["command", "command", "file", "file_write", "http", "http_get", "person", "x509_file"]);
+        assert_eq!(kinds, [
+                "command", "command", "file", "file_write", "http", "http_get", "mcp_read", "mcp_tool", "person",
+                "x509_file"
+            ]);
     }
 
     #[test]

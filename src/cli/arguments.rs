@@ -8,7 +8,7 @@ use super::incident::Incident;
 use super::restrict::{Grant, Restrict};
 use super::source::Source;
 use super::token::Token;
-use crate::request::{KeysRequest, Request, RestrictDraft};
+use crate::request::{ConfirmDraft, KeysRequest, Request, RestrictDraft};
 use clap::{Args, Parser, Subcommand};
 use closer_contracts::id::ActorId;
 use serde_json::Value;
@@ -269,6 +269,20 @@ pub(super) enum Bench {
         /// Of this packet only.
         id: Option<String>,
     },
+    /// Says what targets show that only a person can look at; without an attempt, lists the effects that wait for that.
+    #[command(after_help = "\
+Examples:
+  closer bench confirm                               what waits to be looked at
+  closer bench confirm attempt-1.3.1 attempt-2.4.1   both targets show what was called for
+  closer bench confirm attempt-1.3.1 --absent        the target does not show it")]
+    Confirm {
+        /// The attempts.
+        #[arg(value_name = "ATTEMPT")]
+        attempts: Vec<String>,
+        /// The targets do not show it.
+        #[arg(long)]
+        absent: bool,
+    },
     /// Answers a packet with one of its options.
     #[command(after_help = "\
 Examples:
@@ -527,6 +541,10 @@ impl Bench {
         match self {
             Self::List { all } => Request::BenchList { all },
             Self::Show { id } => Request::BenchShow { decision_id: id.into() },
+            Self::Confirm { attempts, absent } => Request::BenchConfirm(ConfirmDraft {
+                attempt_ids: attempts.into_iter().map(Into::into).collect(),
+                shows: !absent,
+            }),
             Self::Decisions { id } => Request::DecisionList { packet_id: id.map(Into::into) },
             Self::Decide { id, option, amend, expect } => Request::BenchDecide {
                 decision_id: id.into(),
