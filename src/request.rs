@@ -581,9 +581,9 @@ pub async fn answer(space: &dyn Space, identity: &ActorId, request: Request) -> 
 pub(crate) use act::producer_of;
 pub use answer::{Answer, Hint, Outcome};
 pub use bench::futile;
-pub use confirm::ConfirmDraft;
-pub use call::{CallOf, CallRequest, WAIT_MS_MAX};
 pub(crate) use bench::{decision_type, is_waiting};
+pub use call::{CallOf, CallRequest, WAIT_MS_MAX};
+pub use confirm::ConfirmDraft;
 pub use give::GrantDraft;
 pub(crate) use give::like;
 pub use obligation::trace;

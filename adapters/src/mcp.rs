@@ -70,8 +70,7 @@ impl McpServers {
     /// # Errors
     /// Why it could not be started; nothing was asked of it.
     pub(crate) async fn session(&self, name: &str) -> Result<Arc<Session>, String> {
-        let server =
-            self.inner.servers.get(name).ok_or_else(|| format!("no `[[mcp_server]]` is called `{name}`"))?;
+        let server = self.inner.servers.get(name).ok_or_else(|| format!("no `[[mcp_server]]` is called `{name}`"))?;
         let mut sessions = self.inner.sessions.lock().await;
         if let Some(session) = sessions.get(name).filter(|session| session.is_open()) {
             return Ok(Arc::clone(session));

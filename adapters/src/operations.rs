@@ -17,7 +17,7 @@ pub use http::{Http, Method};
 pub use mcp::{Expected, McpTool};
 
 pub(crate) use file_write::{OPEN_SUFFIX, aside_prefix};
-pub(crate) use http::{Body, HttpClient, Location, SendError};
+pub(crate) use http::{Body, HttpClient, Location, SendError, require_private};
 pub(crate) use permitted::Permitted;
 pub(crate) use report::reason;
 

@@ -99,10 +99,21 @@ mod tests {
             }
         }
         kinds.sort_unstable();
-        assert_eq!(kinds, [
-                "command", "command", "file", "file_write", "http", "http_get", "mcp_read", "mcp_tool", "person",
+        assert_eq!(
+            kinds,
+            [
+                "command",
+                "command",
+                "file",
+                "file_write",
+                "http",
+                "http_get",
+                "mcp_read",
+                "mcp_tool",
+                "person",
                 "x509_file"
-            ]);
+            ]
+        );
     }
 
     #[test]

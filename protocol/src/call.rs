@@ -248,9 +248,7 @@ fn objections(view: &View, submission: &Submission<ArtifactBody>, call: &Call) -
     }
     if branch!("call.endpoint_differs", entry.is_some_and(|entry| entry.contract_digest != call.endpoint)) {
         let reason = "what the endpoint shows now is not what was registered; a person has to look at it anew";
-        denials.push(
-            Denial::new(Code::EndpointMismatch, CheckKind::Resolution, reason).of(&call.proposal.operation),
-        );
+        denials.push(Denial::new(Code::EndpointMismatch, CheckKind::Resolution, reason).of(&call.proposal.operation));
     }
     denials.extend(call.redeems.as_ref().and_then(|packet| unredeemable(view, call, packet)));
     denials

@@ -26,10 +26,12 @@ pub(super) fn read(
             *program = process::absolute_program(program, directory)
                 .map_err(|reason| source.misfit(format!("{field}.program"), reason))?;
         }
-        if let Some(Value::String(folder)) = entry.get_mut("working_directory")
-            && let Some(inner) = folder.strip_prefix("./")
-        {
-            *folder = directory.join(inner).to_string_lossy().into_owned();
+        for member in ["working_directory", "bearer_file"] {
+            if let Some(Value::String(path)) = entry.get_mut(member)
+                && let Some(inner) = path.strip_prefix("./")
+            {
+                *path = directory.join(inner).to_string_lossy().into_owned();
+            }
         }
         let server: McpServer = source.typed(&field, Value::Object(entry))?;
         server.check().map_err(|fault| source.misfit(paths::join(&field, &fault.path), fault.reason))?;
@@ -41,24 +43,22 @@ pub(super) fn read(
 }
 
 /// Whether every tool is one of a declared server.
-pub(super) fn named(
-    source: &Source,
-    founding: &Founding,
-    servers: &BTreeMap<String, McpServer>,
-) -> Result<(), Misfit> {
+pub(super) fn named(source: &Source, founding: &Founding, servers: &BTreeMap<String, McpServer>) -> Result<(), Misfit> {
     let (mut operations, mut methods) = (0_usize, 0_usize);
     for item in &founding.items {
         let (field, server) = match item {
             Item::Operation(entry) => {
                 operations += 1;
                 let contract = OperationContract::read(&entry.contract.0).ok();
-                let server = if let Some(OperationContract::McpTool(tool)) = contract { Some(tool.server) } else { None };
+                let server =
+                    if let Some(OperationContract::McpTool(tool)) = contract { Some(tool.server) } else { None };
                 (format!("operation.{}.contract.server", operations - 1), server)
             }
             Item::ReadbackMethod(method) => {
                 methods += 1;
                 let contract = ReadbackContract::read(&method.contract.0).ok();
-                let server = if let Some(ReadbackContract::McpRead(read)) = contract { Some(read.server) } else { None };
+                let server =
+                    if let Some(ReadbackContract::McpRead(read)) = contract { Some(read.server) } else { None };
                 (format!("readback_method.{}.contract.server", methods - 1), server)
             }
             _ => continue,

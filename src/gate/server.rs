@@ -233,7 +233,8 @@ fn told(answer: Result<Answer, Error>) -> CallToolResult {
 }
 
 fn schema(members: Value, required: &[&str]) -> Map<String, Value> {
-    let schema = json!({ "type": "object", "properties": members, "required": required, "additionalProperties": false });
+    let schema =
+        json!({ "type": "object", "properties": members, "required": required, "additionalProperties": false });
     if let Value::Object(members) = schema { members } else { Map::new() }
 }
 
@@ -249,7 +250,11 @@ fn own_tools() -> Vec<Tool> {
         &["call"],
     );
     vec![
-        Tool::new(REDEEM, "Runs exactly the call that a packet stands for, once, after a person has allowed it.", redeem),
+        Tool::new(
+            REDEEM,
+            "Runs exactly the call that a packet stands for, once, after a person has allowed it.",
+            redeem,
+        ),
         Tool::new(AWAIT, "Tells what became of a call that was still under way.", awaited),
     ]
 }

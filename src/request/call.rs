@@ -85,7 +85,9 @@ pub(super) async fn answer(space: &dyn Space, caller: &ActorId, asked: CallReque
         return Ok(answer);
     }
     let Some(servers) = space.servers() else {
-        return Err(Error::Runtime("calls are made in a running space: start it with `closer run` or `closer serve`".into()));
+        return Err(Error::Runtime(
+            "calls are made in a running space: start it with `closer run` or `closer serve`".into(),
+        ));
     };
     match asked {
         CallRequest::Tools {} => Ok(tools(&space.view(), servers).await),
@@ -168,7 +170,8 @@ fn obligation(view: &View, caller: &ActorId, named: Option<&ObligationId>) -> Re
         return Ok(named.clone());
     }
     let mut open = super::obligation::every(view).filter(|obligation| obligation.status.is_open());
-    let held = open.find(|held| view.ownership(&held.obligation_id).is_some_and(|ownership| ownership.owner == *caller));
+    let held =
+        open.find(|held| view.ownership(&held.obligation_id).is_some_and(|ownership| ownership.owner == *caller));
     held.map(|held| held.obligation_id.clone()).ok_or_else(|| {
         let reason = format!("`{caller}` holds no open obligation; name one with `--obligation`");
         Answer::absent(reason).into()
@@ -176,7 +179,11 @@ fn obligation(view: &View, caller: &ActorId, named: Option<&ObligationId>) -> Re
 }
 
 /// What a tool shows itself to be now; of one that is not listed, a digest that nothing is registered under.
-async fn endpoint(servers: &McpServers, entry: &OperationEntry, tool: &McpTool) -> Result<(Digest, Option<Listed>), Fault> {
+async fn endpoint(
+    servers: &McpServers,
+    entry: &OperationEntry,
+    tool: &McpTool,
+) -> Result<(Digest, Option<Listed>), Fault> {
     let listed = servers.listed(&tool.server).await;
     let listed = listed.map_err(|reason| Fault::new(RefusalCode::NoAnswer, reason))?;
     let mut named = listed.into_iter().filter(|listed| listed.name == tool.tool);
@@ -305,7 +312,13 @@ async fn answered(space: &dyn Space, packet: &DecisionId, wait_ms: u64) -> Answe
 }
 
 /// Waits until something has become of a call, and tells it.
-async fn awaited(space: &dyn Space, servers: &McpServers, call_id: &ArtifactId, repeated: bool, wait_ms: u64) -> Answer {
+async fn awaited(
+    space: &dyn Space,
+    servers: &McpServers,
+    call_id: &ArtifactId,
+    repeated: bool,
+    wait_ms: u64,
+) -> Answer {
     let until = Instant::now() + Duration::from_millis(wait_ms.min(WAIT_MS_MAX));
     loop {
         let view = space.view();
@@ -348,9 +361,10 @@ fn told(servers: &McpServers, call_id: &ArtifactId, fate: &Fate, repeated: bool)
             json!({ "call_id": call_id, "fate": "under_way", "repeated": repeated }),
             vec![format!("{call_id} is under way")],
         ),
-        Fate::Done { attempt_id, response } => {
-            Answer::done(attempted("done", attempt_id, response.as_ref()), vec![format!("{call_id} ran as {attempt_id}")])
-        }
+        Fate::Done { attempt_id, response } => Answer::done(
+            attempted("done", attempt_id, response.as_ref()),
+            vec![format!("{call_id} ran as {attempt_id}")],
+        ),
         Fate::Unknown { attempt_id, response, reason } => {
             let data = with(attempted("unknown", attempt_id, response.as_ref()), "reason", json!(reason));
             let data = with(data, "code", json!(RefusalCode::OutcomeUnknown));
@@ -367,6 +381,8 @@ fn told(servers: &McpServers, call_id: &ArtifactId, fate: &Fate, repeated: bool)
             }),
             vec![format!("{call_id} waits for a person: {packet}")],
         ),
-        Fate::Refused { code, reason } => Answer::refused(&[Denial::new(*code, CheckKind::Authority, reason.as_str()).of(call_id)]),
+        Fate::Refused { code, reason } => {
+            Answer::refused(&[Denial::new(*code, CheckKind::Authority, reason.as_str()).of(call_id)])
+        }
     }
 }

@@ -137,7 +137,9 @@ fn a_read_passes_and_a_granted_write_runs_and_is_read_back() {
 fn arguments_that_the_tools_schema_does_not_take_go_nowhere() {
     let notes = Notes::new();
     let client = notes.client();
-    for arguments in [json!({ "path": "", "content": "x" }), json!({ "path": "free-a" }), json!({ "path": 1, "content": "x" })] {
+    for arguments in
+        [json!({ "path": "", "content": "x" }), json!({ "path": "free-a" }), json!({ "path": 1, "content": "x" })]
+    {
         let refused = client.call("write_note", arguments.clone());
         assert_eq!(code(&refused), "schema_invalid", "{arguments}: {refused:?}");
     }
@@ -152,7 +154,11 @@ fn what_is_not_granted_is_asked_allowed_and_redeemed_once() {
     let client = notes.client();
     let asked = json!({ "path": "kept", "content": "allowed" });
     let refused = client.call("write_note", asked.clone());
-    assert_eq!((fate(&refused), code(&refused)), ("on_the_bench".to_owned(), "missing_authority".to_owned()), "{refused:?}");
+    assert_eq!(
+        (fate(&refused), code(&refused)),
+        ("on_the_bench".to_owned(), "missing_authority".to_owned()),
+        "{refused:?}"
+    );
     let packet = refused["_meta"]["closer/packet"].as_str().unwrap().to_owned();
     let early = client.call("closer_redeem", json!({ "packet": packet }));
     assert_eq!(code(&early), "missing_authority", "{early:?}");
@@ -191,7 +197,8 @@ fn a_tool_that_is_described_anew_is_not_called() {
     let notes = Notes::new();
     let client = notes.client();
     assert!(client.tools().contains(&"write_note".to_owned()));
-    std::fs::write(notes.place.path().join("var/notes/.description"), "Writes a note, and sends it to everybody.").unwrap();
+    std::fs::write(notes.place.path().join("var/notes/.description"), "Writes a note, and sends it to everybody.")
+        .unwrap();
     let refused = client.call("write_note", json!({ "path": "free-a", "content": "x" }));
     assert_eq!(code(&refused), "endpoint_mismatch", "{refused:?}");
     assert!(!client.tools().contains(&"write_note".to_owned()));
@@ -216,7 +223,8 @@ fn appending_twice_is_two_effects_and_a_message_sent_twice_is_one() {
     assert_eq!(again["_meta"]["closer/repeated"], true, "{again:?}");
     assert_eq!(again["_meta"]["closer/attempt"], first["_meta"]["closer/attempt"]);
     assert_eq!(notes.note("free-log").as_deref(), Some("x\nx\nx\n"));
-    let reused = other.call_with("append_note", json!({ "path": "free-log", "line": "y" }), &[("closer/key", json!("k-1"))]);
+    let reused =
+        other.call_with("append_note", json!({ "path": "free-log", "line": "y" }), &[("closer/key", json!("k-1"))]);
     assert_eq!(code(&reused), "key_reuse_changed_content", "{reused:?}");
     // Wording, time and a key of the model's own are not what a repeat within the window is told by.
     let wrote = json!({ "path": "free-w", "content": "once" });

@@ -1,16 +1,24 @@
 //! How a server is started or reached.
 
 use crate::declared::absolute;
+use crate::operations::require_private;
 use closer_contracts::fault::Fault;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 
-/// A declared MCP server: a program that speaks over its standard input and output.
+/// A declared MCP server: a program that speaks over its standard input and output, or an address it is reached at.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct McpServer {
     /// The program, as an absolute path.
-    pub program: String,
+    #[serde(default)]
+    pub program: Option<String>,
+    /// Or the address of one that is reached over streamable HTTP. `http` is accepted to this machine alone.
+    #[serde(default)]
+    pub url: Option<String>,
+    /// A file that holds a bearer token for the address, as an absolute path; nobody else may read it. Default: none.
+    #[serde(default)]
+    pub bearer_file: Option<String>,
     /// Its arguments, as they stand.
     #[serde(default)]
     pub arguments: Vec<String>,
@@ -42,7 +50,17 @@ impl McpServer {
     /// # Errors
     /// `schema_invalid` with the path of what does not fit.
     pub fn check(&self) -> Result<(), Fault> {
-        absolute(&self.program, "program")?;
+        match (&self.program, &self.url) {
+            (Some(program), None) => absolute(program, "program")?,
+            (None, Some(url)) => {
+                let url = reqwest::Url::parse(url).map_err(|error| Fault::schema(error.to_string()).within("url"))?;
+                require_private(&url).map_err(|reason| Fault::schema(reason).within("url"))?;
+            }
+            (Some(_), Some(_)) | (None, None) => {
+                return Err(Fault::schema("name either a `program` or a `url`").within("program"));
+            }
+        }
+        self.bearer_file.as_ref().map_or(Ok(()), |file| absolute(file, "bearer_file"))?;
         self.working_directory.as_ref().map_or(Ok(()), |folder| absolute(folder, "working_directory"))?;
         crate::declared::positive(self.start_ms, "start_ms")
     }

@@ -29,8 +29,8 @@ impl Listed {
     pub(super) fn of(server: &str, tool: &Tool) -> Result<Self, String> {
         let entry = serde_json::to_value(tool).map_err(|error| error.to_string())?;
         let member = |name: &str| entry.get(name).cloned().unwrap_or(Value::Null);
-        let parts =
-            ["name", "title", "description", "inputSchema", "outputSchema", "annotations"].map(|name| sorted(&member(name)));
+        let parts = ["name", "title", "description", "inputSchema", "outputSchema", "annotations"]
+            .map(|name| sorted(&member(name)));
         let text = serde_json::to_string(&(server, parts)).map_err(|error| error.to_string())?;
         Ok(Self {
             name: tool.name.to_string(),

@@ -2,15 +2,19 @@
 
 use super::config::McpServer;
 use super::listed::Listed;
+use crate::operations::HttpClient;
 use crate::process::{Beside, ProcessLedger};
 use rmcp::model::{
     CallToolRequestParams, CallToolResponse, CallToolResult, ClientRequest, ListToolsRequest, PaginatedRequestParams,
     ProtocolVersion, ServerResult,
 };
 use rmcp::service::{ClientLifecycleMode, RunningService, serve_client_with_lifecycle};
+use rmcp::transport::IntoTransport;
 use rmcp::transport::async_rw::AsyncRwTransport;
+use rmcp::transport::streamable_http_client::{StreamableHttpClientTransport, StreamableHttpClientTransportConfig};
 use rmcp::{RoleClient, ServiceError};
 use serde_json::{Map, Value};
+use std::path::Path;
 use std::process::Stdio;
 use std::sync::Arc;
 use std::time::Duration;
@@ -25,11 +29,76 @@ const PAGES_MAX: usize = 64;
 /// A server that runs.
 pub(crate) struct Session {
     name: String,
-    service: RunningService<RoleClient, ()>,
+    service: Line,
     start: Duration,
-    // Dropped last to first: the line is closed, then the process is ended and struck off.
+    _process: Option<Process>,
+}
+
+/// The process of a server; ended and struck off when this is dropped.
+struct Process {
     _child: Child,
     _beside: Beside,
+}
+
+type Line = RunningService<RoleClient, ()>;
+
+fn told(name: &str, what: &str) -> String {
+    format!("the MCP server `{name}` {what}")
+}
+
+/// Speaks first, and waits so long for an answer.
+async fn greeted<T, E, A>(name: &str, transport: T, within: Duration) -> Result<Line, String>
+where
+    T: IntoTransport<RoleClient, E, A>,
+    E: std::error::Error + Send + Sync + 'static,
+{
+    let service = tokio::time::timeout(within, serve_client_with_lifecycle((), transport, lifecycle())).await;
+    service
+        .map_err(|_| told(name, &format!("did not answer within {} ms", within.as_millis())))?
+        .map_err(|error| told(name, &format!("does not speak as an MCP server: {error}")))
+}
+
+/// A server that is reached over streamable HTTP.
+async fn reached(name: &str, url: &str, bearer_file: Option<&str>, within: Duration) -> Result<Line, String> {
+    let client = HttpClient::default().connection()?;
+    let mut config = StreamableHttpClientTransportConfig::with_uri(url);
+    config.max_json_response_size = MESSAGE_BYTES_MAX;
+    config.max_sse_event_size = MESSAGE_BYTES_MAX;
+    if let Some(file) = bearer_file {
+        let token = crate::keys::read_secret(Path::new(file)).map_err(|error| format!("{file}: {error}"))?;
+        config.auth_header = Some(token.trim().to_owned());
+    }
+    greeted(name, StreamableHttpClientTransport::with_client(client, config), within).await
+}
+
+/// A server that is a program, put on record before it starts.
+async fn started(
+    name: &str,
+    server: &McpServer,
+    ledger: &Arc<dyn ProcessLedger>,
+    within: Duration,
+) -> Result<(Line, Process), String> {
+    let program = server.program.as_deref().ok_or_else(|| told(name, "has neither a program nor an address"))?;
+    let mut command = std::process::Command::new(program);
+    command.args(&server.arguments).env_clear();
+    let allowed = server.environment_allowed.iter().filter_map(|name| Some((name, std::env::var_os(name)?)));
+    command.envs(allowed).envs(&server.environment);
+    command.current_dir(server.working_directory.as_deref().unwrap_or("/"));
+    command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::null());
+    std::os::unix::process::CommandExt::process_group(&mut command, 0);
+    let beside = Beside::announce(Arc::clone(ledger), &mut command)
+        .map_err(|error| told(name, &format!("could not be put on record: {error}")))?;
+    let mut command = tokio::process::Command::from(command);
+    let mut child = command
+        .kill_on_drop(true)
+        .spawn()
+        .map_err(|error| told(name, &format!("could not be started: {program}: {error}")))?;
+    let (Some(stdin), Some(stdout)) = (child.stdin.take(), child.stdout.take()) else {
+        return Err(told(name, "has no standard input and output"));
+    };
+    let transport = AsyncRwTransport::new(stdout, stdin).with_max_line_length(MESSAGE_BYTES_MAX);
+    let service = greeted(name, transport, within).await?;
+    Ok((service, Process { _child: child, _beside: beside }))
 }
 
 /// The newest revision where the server speaks it, else the newest with a handshake.
@@ -47,37 +116,16 @@ pub(crate) enum CallError {
 }
 
 impl Session {
-    pub(super) async fn start(
-        name: &str,
-        server: &McpServer,
-        ledger: &Arc<dyn ProcessLedger>,
-    ) -> Result<Self, String> {
-        let told = |what: &str| format!("the MCP server `{name}` {what}");
-        let mut command = std::process::Command::new(&server.program);
-        command.args(&server.arguments).env_clear();
-        let allowed = server.environment_allowed.iter().filter_map(|name| Some((name, std::env::var_os(name)?)));
-        command.envs(allowed).envs(&server.environment);
-        command.current_dir(server.working_directory.as_deref().unwrap_or("/"));
-        command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::null());
-        std::os::unix::process::CommandExt::process_group(&mut command, 0);
-        let beside = Beside::announce(Arc::clone(ledger), &mut command)
-            .map_err(|error| told(&format!("could not be put on record: {error}")))?;
-        let mut command = tokio::process::Command::from(command);
-        let mut child = command
-            .kill_on_drop(true)
-            .spawn()
-            .map_err(|error| told(&format!("could not be started: {}: {error}", server.program)))?;
-        let (Some(stdin), Some(stdout)) = (child.stdin.take(), child.stdout.take()) else {
-            return Err(told("has no standard input and output"));
-        };
-        let transport = AsyncRwTransport::new(stdout, stdin).with_max_line_length(MESSAGE_BYTES_MAX);
+    pub(super) async fn start(name: &str, server: &McpServer, ledger: &Arc<dyn ProcessLedger>) -> Result<Self, String> {
         let start = Duration::from_millis(server.start_ms);
-        let service = serve_client_with_lifecycle((), transport, lifecycle());
-        let service = tokio::time::timeout(start, service).await;
-        let service = service
-            .map_err(|_| told(&format!("did not answer within {} ms", server.start_ms)))?
-            .map_err(|error| told(&format!("does not speak as an MCP server: {error}")))?;
-        Ok(Self { name: name.to_owned(), service, start, _child: child, _beside: beside })
+        let (service, process) = match &server.url {
+            Some(url) => (reached(name, url, server.bearer_file.as_deref(), start).await?, None),
+            None => {
+                let (service, process) = started(name, server, ledger, start).await?;
+                (service, Some(process))
+            }
+        };
+        Ok(Self { name: name.to_owned(), service, start, _process: process })
     }
 
     pub(super) fn is_open(&self) -> bool {

@@ -168,7 +168,10 @@ impl McpTool {
         // A path that leads back is another place than it looks like, so that no grant covers it by its beginning.
         let leads_back = address.split('/').any(|part| matches!(part, "." | ".."));
         if branch!("mcp.target_leads_back", leads_back) {
-            return Err(Fault::new(RefusalCode::TargetMismatch, format!("`{address}` leads back; name the place itself")));
+            return Err(Fault::new(
+                RefusalCode::TargetMismatch,
+                format!("`{address}` leads back; name the place itself"),
+            ));
         }
         if let Some(root) = &self.root {
             address = below(root, &address)?;
@@ -232,7 +235,8 @@ impl Expected {
 fn below(root: &str, path: &str) -> Result<String, Fault> {
     let root = root.trim_end_matches('/');
     let inner = path.strip_prefix(root).and_then(|inner| inner.strip_prefix('/')).unwrap_or(path);
-    let plain = !inner.starts_with('/') && inner.split('/').all(|part| !matches!(part, "" | "." | "..") && !part.contains('\0'));
+    let plain = !inner.starts_with('/')
+        && inner.split('/').all(|part| !matches!(part, "" | "." | "..") && !part.contains('\0'));
     match branch!("mcp.target_below_root", plain) {
         true => Ok(inner.to_owned()),
         false => Err(Fault::new(RefusalCode::TargetMismatch, format!("`{path}` is no plain path below {root}"))),
@@ -293,7 +297,9 @@ fn told(permitted: &Permitted, contract: &McpTool, servers: &McpServers, result:
     let short = bytes <= RECORDED_BYTES_MAX;
     let recorded = match short {
         true => json!({ "is_error": is_error, "bytes": bytes, "digest": digest, "result": text }),
-        false => json!({ "is_error": is_error, "bytes": bytes, "digest": digest, "left_out": "it is longer than a record keeps" }),
+        false => {
+            json!({ "is_error": is_error, "bytes": bytes, "digest": digest, "left_out": "it is longer than a record keeps" })
+        }
     };
     servers.keep(permitted.attempt_id(), text);
     recorded

@@ -108,9 +108,7 @@ fn refused(view: &View, episode: &Episode) -> Fate {
         Some(EpisodeEnd::BoundReached) => Code::Busy,
         Some(EpisodeEnd::NoAnswer) => Code::NoAnswer,
         Some(EpisodeEnd::AwaitingUser) => Code::MissingAuthority,
-        Some(
-            EpisodeEnd::Committed | EpisodeEnd::NothingToDo | EpisodeEnd::Refused | EpisodeEnd::EffectUnknown,
-        )
+        Some(EpisodeEnd::Committed | EpisodeEnd::NothingToDo | EpisodeEnd::Refused | EpisodeEnd::EffectUnknown)
         | None => Code::Unassessed,
     };
     Fate::Refused { code: code.unwrap_or(by_end), reason }

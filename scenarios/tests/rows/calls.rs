@@ -61,7 +61,9 @@ fn fate(space: &Space, call_id: &ArtifactId) -> Fate {
 
 fn attempt(fate: Fate) -> AttemptId {
     match fate {
-        Fate::Done { attempt_id, .. } | Fate::Unknown { attempt_id, .. } | Fate::NoEffect { attempt_id, .. } => attempt_id,
+        Fate::Done { attempt_id, .. } | Fate::Unknown { attempt_id, .. } | Fate::NoEffect { attempt_id, .. } => {
+            attempt_id
+        }
         other => panic!("{other:?}"),
     }
 }

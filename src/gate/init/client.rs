@@ -15,6 +15,8 @@ const MEMBERS: [&str; 2] = ["mcpServers", "servers"];
 pub struct Configured {
     /// The program.
     pub command: Option<String>,
+    /// Or the address.
+    pub url: Option<String>,
     /// Its arguments.
     #[serde(default)]
     pub args: Vec<String>,
@@ -31,10 +33,16 @@ impl Configured {
     /// # Errors
     /// That it is not a program, or one that cannot be found.
     pub fn server(&self) -> Result<McpServer, String> {
-        let command = self.command.as_deref().ok_or("only servers that are programs are taken; this one has no `command`")?;
-        let program = absolute_program(command, Path::new("."))?;
+        let program = match (&self.command, &self.url) {
+            (Some(command), _) => Some(absolute_program(command, Path::new("."))?),
+            (None, Some(_)) => None,
+            (None, None) => return Err("it has neither a `command` nor a `url`".to_owned()),
+        };
+        let url = self.url.clone().filter(|_| program.is_none());
         Ok(McpServer {
             program,
+            url,
+            bearer_file: None,
             arguments: self.args.clone(),
             environment: self.env.clone(),
             environment_allowed: ["PATH", "HOME", "LANG"].map(str::to_owned).to_vec(),
@@ -61,7 +69,9 @@ pub fn read(text: &str) -> Result<BTreeMap<String, Configured>, String> {
     let servers: BTreeMap<String, Configured> =
         serde_json::from_value(servers).map_err(|error| format!("`{member}`: {error}"))?;
     let plain = |name: &str| {
-        !name.is_empty() && name.len() <= 40 && name.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"_-.".contains(&byte))
+        !name.is_empty()
+            && name.len() <= 40
+            && name.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"_-.".contains(&byte))
     };
     match servers.keys().find(|name| !plain(name)) {
         Some(name) => Err(format!("`{name}`: name servers in letters, digits, `_`, `-` and `.`, at most 40 of them")),

@@ -95,7 +95,10 @@ fn put(text: &mut String, line: impl std::fmt::Display) {
 
 fn rules(text: &mut String, tools: &[Tool<'_>]) {
     put(text, "\n[[profile.disclosure_rules]]\npurpose = \"work\"");
-    put(text, format!("recipient = \"{CALLER}\"\ncategories = [\"obligation\"]\npermitted_use = [\"answer this work\"]"));
+    put(
+        text,
+        format!("recipient = \"{CALLER}\"\ncategories = [\"obligation\"]\npermitted_use = [\"answer this work\"]"),
+    );
     put(text, "\n# To act is one permission, to hand an operation its inputs another: these are the second.");
     for tool in tools {
         let operation = tool.operation();
@@ -115,19 +118,36 @@ fn identities(text: &mut String, tools: &[Tool<'_>]) {
 
 fn server(text: &mut String, name: &str, configured: &Configured) {
     put(text, format!("\n# --- The server `{name}`.\n\n[[mcp_server]]\nname = {}", quoted(name)));
-    put(text, format!("program = {}", quoted(configured.command.as_deref().unwrap_or_default())));
-    put(text, format!("arguments = {}", toml(&json!(configured.args))));
+    match &configured.command {
+        Some(command) => {
+            put(text, format!("program = {}", quoted(command)));
+            put(text, format!("arguments = {}", toml(&json!(configured.args))));
+        }
+        None => {
+            put(text, format!("url = {}", quoted(configured.url.as_deref().unwrap_or_default())));
+            put(text, "# Where it asks for a token: bearer_file = \"./token\", a file that nobody else may read.");
+        }
+    }
     if !configured.env.is_empty() {
-        put(text, "# These stand here in plain text: keep this file to yourself, or have them in the environment and allow them by name.");
+        put(
+            text,
+            "# These stand here in plain text: keep this file to yourself, or have them in the environment and allow them by name.",
+        );
         put(text, format!("environment = {}", toml(&json!(configured.env))));
     }
     if let Some(folder) = &configured.cwd {
         put(text, format!("working_directory = {}", quoted(folder)));
     }
-    put(text, "\n# Where Closer can look itself, write how: `file`, `http_get`, `command`, or `mcp_read` for a reading tool of a server.");
+    put(
+        text,
+        "\n# Where Closer can look itself, write how: `file`, `http_get`, `command`, or `mcp_read` for a reading tool of a server.",
+    );
     put(text, format!("[[readback_method]]\nmethod = \"{name}.person\"\nsource = \"source.people\""));
     put(text, format!("target_type = \"{name}\""));
-    put(text, "contract = { kind = \"person\", instructions = \"Look at the target and say whether it shows what was called for.\" }");
+    put(
+        text,
+        "contract = { kind = \"person\", instructions = \"Look at the target and say whether it shows what was called for.\" }",
+    );
 }
 
 fn grants(text: &mut String, tools: &[Tool<'_>]) {
@@ -138,13 +158,21 @@ fn grants(text: &mut String, tools: &[Tool<'_>]) {
         let example = tools.first().map_or_else(|| "OPERATION".to_owned(), Tool::operation);
         let kind = tools.first().map_or("TYPE", |tool| tool.server);
         put(text, format!("# [[grant]]\n# grant_id = \"grant.one\"\n# allowed_operations = [\"{example}\"]"));
-        put(text, format!("# targets = [{{ type = \"{kind}\", account = \"{kind}\", address = \"*\" }}]\n# expiry = \"now+30d\""));
+        put(
+            text,
+            format!(
+                "# targets = [{{ type = \"{kind}\", account = \"{kind}\", address = \"*\" }}]\n# expiry = \"now+30d\""
+            ),
+        );
         return;
     }
     let servers: std::collections::BTreeSet<&str> = tools.iter().map(|tool| tool.server).collect();
     for server in servers {
-        let own: Vec<Value> =
-            tools.iter().filter(|tool| tool.reads() && tool.server == server).map(|tool| json!(tool.operation())).collect();
+        let own: Vec<Value> = tools
+            .iter()
+            .filter(|tool| tool.reads() && tool.server == server)
+            .map(|tool| json!(tool.operation()))
+            .collect();
         if own.is_empty() {
             continue;
         }
@@ -157,7 +185,10 @@ fn grants(text: &mut String, tools: &[Tool<'_>]) {
 
 fn kept(text: &mut String) {
     put(text, "\n# --- What the calls are for.\n\n[[declaration]]\ndeclaration_id = \"declaration.gate\"");
-    put(text, "goal = { goal_id = \"goal.gate\", text = \"The client does what it is asked, within what is granted.\" }");
+    put(
+        text,
+        "goal = { goal_id = \"goal.gate\", text = \"The client does what it is asked, within what is granted.\" }",
+    );
     put(text, "success_criteria = [\"Every effect was admitted and read back.\"]");
     put(text, "\n[[obligation]]\nobligation_id = \"obligation.gate\"\ndeclaration = \"declaration.gate\"");
     put(text, format!("responsible_owner = \"{CALLER}\""));
@@ -256,7 +287,10 @@ impl Tool<'_> {
         put(text, "repeat_safety = \"not_repeat_safe\"");
         put(text, "\n[operation.contract]\nkind = \"mcp_tool\"");
         put(text, format!("server = {}\ntool = {}", quoted(self.server), quoted(&self.tool.name)));
-        put(text, "# The tool as it was listed. Where it is listed otherwise it is not called: look at it, then write its new digest.");
+        put(
+            text,
+            "# The tool as it was listed. Where it is listed otherwise it is not called: look at it, then write its new digest.",
+        );
         put(text, format!("listed = \"{}\"", self.tool.digest));
         put(text, format!("account = \"{}\"\naddress = {}", self.server, quoted(&self.address())));
         put(text, "# The same again within this time is answered by its first result. 0: each call is new.");

@@ -1,9 +1,9 @@
 //! rmcp's client, in front of the binary.
 
 use crate::support::CLOSER;
+use rmcp::RoleClient;
 use rmcp::model::{CallToolRequestParams, RequestMetaObject};
 use rmcp::service::{RunningService, serve_client};
-use rmcp::RoleClient;
 use serde_json::{Map, Value};
 use std::path::Path;
 use std::process::Stdio;
