@@ -7,6 +7,7 @@ mod arguments;
 mod eval;
 mod event;
 mod exit;
+mod gate;
 mod handoff;
 mod incident;
 mod init;
@@ -135,6 +136,7 @@ async fn perform(arguments: Arguments, talk: Talk) -> Exit {
         Verb::Init { .. } => init::init(directory, talk).await,
         Verb::Run(run) => run::run(&run, directory, talk).await,
         Verb::Serve { .. } => serve::serve(directory, talk).await,
+        Verb::Gate(arguments) => gate::gate(directory, identity, arguments, talk).await,
         Verb::Token(verb) => token::token(directory, identity, verb, talk).await,
         Verb::Source(verb) => source::source(directory, identity, verb, talk).await,
         Verb::Signin => token::signin(directory, identity, talk).await,

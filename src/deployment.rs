@@ -17,14 +17,17 @@ mod notify;
 mod paths;
 mod process;
 mod rehearsal;
+mod servers;
 mod source;
 
 pub use http::{Http, LISTEN, Mapping, Person, Scheme, Tls, Webhook, When};
 pub use notify::{Channel, Notify, Protection, Quiet, Shape, Smtp};
+pub(crate) use process::absolute_program;
 pub use process::{Command, Companion, Running};
 pub use source::{FILE_BYTES_MAX, Misfit};
 
 use checks::Occasion;
+use closer_adapters::McpServer;
 use closer_adapters::participants::ParticipantConfig;
 use closer_contracts::id::{ActorId, ChangeKindId, EntityId, ObligationId, ReadbackMethodId, SourceId};
 use closer_contracts::item::Item;
@@ -101,6 +104,8 @@ pub struct Deployment {
     pub founding: Founding,
     /// Who does the work.
     pub participants: BTreeMap<ActorId, ParticipantConfig>,
+    /// The MCP servers whose tools are operations or readbacks, by name.
+    pub servers: BTreeMap<String, McpServer>,
     /// What is looked at.
     pub observations: Vec<Observation>,
     /// What `init` runs once, before the space exists.
@@ -159,11 +164,13 @@ impl Deployment {
         let companions: Vec<Companion> = section(&source, &mut file, "companion")?;
         let observations: Vec<Observation> = section(&source, &mut file, "observation")?;
         let participants = participants(&source, &mut file, &directory)?;
+        let servers = servers::read(&source, &mut file, &directory)?;
         let http = Http::read(&source, &mut file, &directory)?;
         let notify = Notify::read(&source, &mut file, &directory)?;
         let founding = founding::found(&source, file, &directory, now)?;
         let declared = Declared::of(raw, &founding, directory.clone(), now.clone());
         checks::check(&source, &declared, Occasion::Run)?;
+        servers::named(&source, &founding, &servers)?;
         Ok(Self {
             store: directory.join(settings.store),
             until: settings.until,
@@ -171,6 +178,7 @@ impl Deployment {
             notify,
             founding,
             participants,
+            servers,
             observations,
             prepare,
             companions,

@@ -6,6 +6,7 @@
 pub mod access;
 pub mod cli;
 pub mod deployment;
+pub mod gate;
 pub mod http;
 pub mod keys;
 

@@ -7,7 +7,9 @@ mod act;
 mod answer;
 mod bench;
 mod briefcase;
+mod call;
 mod change;
+mod confirm;
 mod decision;
 mod disclosure;
 mod give;
@@ -244,6 +246,10 @@ pub enum Request {
     },
     /// The registered signing keys.
     Keys(KeysRequest),
+    /// A person says whether targets show effects that no machine can look at.
+    BenchConfirm(ConfirmDraft),
+    /// Exact actions that are called for from outside, and what became of them.
+    Call(CallRequest),
 }
 
 /// What is asked about responsibilities (§6.4).
@@ -396,7 +402,9 @@ impl Request {
             | Self::Verify
             | Self::Rebuild
             | Self::Backup { .. }
-            | Self::Keys(_) => false,
+            | Self::Keys(_)
+            | Self::BenchConfirm(_)
+            | Self::Call(_) => false,
         }
     }
 }
@@ -413,6 +421,7 @@ impl Request {
             | Self::ReentryTest { .. }
             | Self::BenchList { .. }
             | Self::BenchShow { .. }
+            | Self::BenchConfirm(_)
             | Self::DecisionList { .. }
             | Self::EvidenceShow { .. }
             | Self::BudgetShow
@@ -448,9 +457,8 @@ impl Request {
             | Self::Verify
             | Self::Rebuild
             | Self::Backup { .. }
-            | Self::Keys(KeysRequest::Rotate { .. } | KeysRequest::RotateDraft { .. } | KeysRequest::Revoke { .. }) => {
-                false
-            }
+            | Self::Keys(KeysRequest::Rotate { .. } | KeysRequest::RotateDraft { .. } | KeysRequest::Revoke { .. })
+            | Self::Call(_) => false,
         }
     }
 }
@@ -543,6 +551,11 @@ impl RestrictDraft {
 /// # Errors
 /// What kept it from being answered; a refusal is an [`Answer`].
 pub async fn answer(space: &dyn Space, identity: &ActorId, request: Request) -> Result<Answer, Error> {
+    // Calls are the one thing that participants come in for here.
+    let request = match request {
+        Request::Call(asked) => return call::answer(space, identity, asked).await,
+        request => request,
+    };
     if let Some(answer) = not_to_be_spoken_for(&space.view(), identity) {
         return Ok(answer);
     }
@@ -609,6 +622,8 @@ pub async fn answer(space: &dyn Space, identity: &ActorId, request: Request) -> 
             tokio::task::block_in_place(|| backup(space, identity, &destination, &mut |_| {}))
         }
         Request::Keys(asked) => keys::answer(space, identity, asked).await,
+        Request::BenchConfirm(draft) => confirm::confirm(space, identity, draft).await,
+        Request::Call(asked) => call::answer(space, identity, asked).await,
     }
 }
 
@@ -616,6 +631,8 @@ pub(crate) use act::producer_of;
 pub use answer::{Answer, Hint, Outcome};
 pub use bench::{AnswerDraft, futile};
 pub(crate) use bench::{decision_type, is_waiting};
+pub use call::{CallOf, CallRequest, WAIT_MS_MAX};
+pub use confirm::ConfirmDraft;
 pub use give::GrantDraft;
 pub(crate) use give::like;
 pub use obligation::trace;

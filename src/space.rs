@@ -10,6 +10,7 @@ pub use resting::Resting;
 pub use running::Running;
 
 use crate::error::Error;
+use closer_adapters::McpServers;
 use closer_contracts::envelope::Payload;
 use closer_contracts::fault::Fault;
 use closer_contracts::id::{Key, KeyId};
@@ -56,4 +57,8 @@ pub trait Space: Send + Sync {
     /// # Errors
     /// What kept it from being decided or recorded; a refusal is a [`Reply`].
     fn submit(&self, input: Input) -> Pending<'_, Result<Reply, Error>>;
+    /// The MCP servers behind it; none where it rests, because then nothing outside is touched.
+    fn servers(&self) -> Option<&McpServers>;
+    /// Resolves when what is durable is no longer this.
+    fn changed<'a>(&'a self, than: &'a Arc<View>) -> Pending<'a, ()>;
 }

@@ -10,7 +10,7 @@ use crate::space::Running;
 use closer_actors::{Options, Ports, Runtime};
 use closer_adapters::clock::{ClockBounds, SystemClock};
 use closer_adapters::ids::UuidIds;
-use closer_adapters::{FileLedger, ProcessLedger, World, WorldConfig, terminate_recorded};
+use closer_adapters::{FileLedger, McpServers, ProcessLedger, World, WorldConfig, terminate_recorded};
 use closer_protocol::Moment;
 use closer_protocol::port::Clock;
 use closer_store::{Corruption, Log, Standing};
@@ -119,9 +119,11 @@ impl Live {
         let companions = companions.collect::<Result<Vec<_>, _>>()?;
         let latest = closer_actors::replay(&log)?.latest;
         let clock: Arc<dyn Clock> = Arc::new(SystemClock::start(ClockBounds::default(), latest.as_ref()));
+        let servers = McpServers::new(deployment.servers.clone(), Arc::clone(&ledger));
         let world = World::new(WorldConfig {
             clock: Arc::clone(&clock),
             processes: ledger,
+            servers: servers.clone(),
             participants: deployment.participants.clone(),
         });
         let ports = Ports {
@@ -133,7 +135,7 @@ impl Live {
         };
         let options = Options { probe: crash::probe(), ..Options::default() };
         let runtime = Runtime::start(Arc::clone(&log), ports, options).await?;
-        let space = Arc::new(Running::new(log, runtime.handle()));
+        let space = Arc::new(Running::new(log, runtime.handle(), servers));
         let mut tasks = JoinSet::new();
         let listener = socket::Listener::bind(&deployment.store)?;
         tasks.spawn(listener.serve(Arc::clone(&space)));

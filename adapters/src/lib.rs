@@ -18,6 +18,8 @@ mod fixture;
 mod process;
 mod template;
 
+pub mod mcp;
+
 pub mod operations;
 
 pub mod readback;
@@ -27,6 +29,7 @@ pub mod participants;
 mod world;
 
 pub use declared::Reach;
+pub use mcp::{McpServer, McpServers};
 pub use process::{
     Beside, BrokenLedger, Ended, FileLedger, MemoryLedger, ProcessEnd, ProcessLedger, Program, TaskProcess,
     end_all_beside, terminate_recorded,

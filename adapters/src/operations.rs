@@ -7,19 +7,22 @@
 mod command;
 mod file_write;
 mod http;
+mod mcp;
 mod permitted;
 mod report;
 
 pub use command::Command;
 pub use file_write::{ABSENT, FileWrite, repeat_safety};
 pub use http::{Http, Method};
+pub use mcp::{Expected, McpTool};
 
 pub(crate) use file_write::{OPEN_SUFFIX, aside_prefix};
-pub(crate) use http::{Body, HttpClient, Location, SendError};
+pub(crate) use http::{Body, HttpClient, Location, SendError, require_private};
 pub(crate) use permitted::Permitted;
 pub(crate) use report::reason;
 
 use crate::declared::{Names, Reach};
+use crate::mcp::McpServers;
 use crate::process::{ProcessLedger, terminate_attempt};
 use closer_contracts::fault::Fault;
 use closer_contracts::id::AttemptId;
@@ -38,6 +41,8 @@ crate::declared::by_kind! {
         "command" => Command(Command),
         /// See [`Http`].
         "http" => Http(Http),
+        /// See [`McpTool`].
+        "mcp_tool" => McpTool(McpTool),
     }
 }
 
@@ -52,6 +57,7 @@ impl OperationContract {
             Self::FileWrite(contract) => contract.check(names),
             Self::Command(contract) => contract.run.check(names).map_err(|fault| fault.within("run")),
             Self::Http(contract) => contract.check(entry.effect_class, names),
+            Self::McpTool(contract) => contract.check(names),
         }
     }
 
@@ -64,6 +70,7 @@ impl OperationContract {
                 Reach { account: Some(&contract.account), within: contract.run.target_root.as_deref() }
             }
             Self::Http(contract) => Reach { account: None, within: contract.endpoint.root() },
+            Self::McpTool(contract) => Reach { account: Some(&contract.account), within: contract.root.as_deref() },
         }
     }
 }
@@ -73,6 +80,7 @@ pub struct OperationRegistry {
     clock: Arc<dyn Clock>,
     ledger: Arc<dyn ProcessLedger>,
     client: HttpClient,
+    servers: McpServers,
 }
 
 impl std::fmt::Debug for OperationRegistry {
@@ -82,8 +90,13 @@ impl std::fmt::Debug for OperationRegistry {
 }
 
 impl OperationRegistry {
-    pub(crate) fn new(clock: Arc<dyn Clock>, ledger: Arc<dyn ProcessLedger>, client: HttpClient) -> Self {
-        Self { clock, ledger, client }
+    pub(crate) fn new(
+        clock: Arc<dyn Clock>,
+        ledger: Arc<dyn ProcessLedger>,
+        client: HttpClient,
+        servers: McpServers,
+    ) -> Self {
+        Self { clock, ledger, client, servers }
     }
 
     async fn carry_out(&self, permit: Permit, order: &Order) -> Performed {
@@ -95,6 +108,9 @@ impl OperationRegistry {
             Err(fault) => not_sent(format!("the operation's contract cannot be read: {fault}")),
             Ok(OperationContract::Http(contract)) => {
                 http::perform(&permitted, &contract, &self.client, self.clock.as_ref()).await
+            }
+            Ok(OperationContract::McpTool(contract)) => {
+                mcp::perform(&permitted, &contract, &self.servers, self.clock.as_ref()).await
             }
             Ok(OperationContract::FileWrite(contract)) => {
                 let clock = Arc::clone(&self.clock);

@@ -7,14 +7,17 @@
 mod command;
 mod file;
 mod http_get;
+mod mcp;
 mod x509;
 
 pub use command::CommandOutput;
 pub use file::FileState;
 pub use http_get::HttpGet;
+pub use mcp::McpRead;
 pub use x509::X509File;
 
 use crate::declared::{Names, Reach, absolute, positive};
+use crate::mcp::McpServers;
 use crate::operations::{HttpClient, reason};
 use crate::process::ProcessLedger;
 use closer_contracts::Check;
@@ -38,6 +41,8 @@ crate::declared::by_kind! {
         "http_get" => HttpGet(HttpGet),
         /// See [`CommandOutput`].
         "command" => Command(CommandOutput),
+        /// See [`McpRead`].
+        "mcp_read" => McpRead(McpRead),
         /// A person must look and confirm; the runtime itself sees nothing.
         "person" => Person(Person),
     }
@@ -66,6 +71,7 @@ impl ReadbackContract {
             }
             Self::HttpGet(contract) => contract.check(),
             Self::Command(contract) => contract.run.check(Names(&[])).map_err(|fault| fault.within("run")),
+            Self::McpRead(contract) => contract.check(),
             Self::Person(_) => Ok(()),
         }
     }
@@ -79,6 +85,7 @@ impl ReadbackContract {
             }
             Self::HttpGet(contract) => Reach { account: None, within: contract.endpoint.root() },
             Self::Command(contract) => Reach { account: None, within: contract.run.target_root.as_deref() },
+            Self::McpRead(contract) => Reach { account: Some(&contract.account), within: None },
             Self::Person(_) => Reach { account: None, within: None },
         }
     }
@@ -99,6 +106,7 @@ pub struct ReadbackObserver {
     clock: Arc<dyn Clock>,
     ledger: Arc<dyn ProcessLedger>,
     client: HttpClient,
+    servers: McpServers,
 }
 
 impl std::fmt::Debug for ReadbackObserver {
@@ -108,8 +116,13 @@ impl std::fmt::Debug for ReadbackObserver {
 }
 
 impl ReadbackObserver {
-    pub(crate) fn new(clock: Arc<dyn Clock>, ledger: Arc<dyn ProcessLedger>, client: HttpClient) -> Self {
-        Self { clock, ledger, client }
+    pub(crate) fn new(
+        clock: Arc<dyn Clock>,
+        ledger: Arc<dyn ProcessLedger>,
+        client: HttpClient,
+        servers: McpServers,
+    ) -> Self {
+        Self { clock, ledger, client, servers }
     }
 
     async fn look(&self, order: &ReadbackOrder) -> Result<Seen, String> {
@@ -124,6 +137,7 @@ impl ReadbackObserver {
         let contract = contract.map_err(|fault| format!("the readback method's contract cannot be read: {fault}"))?;
         match contract {
             ReadbackContract::HttpGet(contract) => http_get::look(&contract, &target, &self.client).await,
+            ReadbackContract::McpRead(contract) => mcp::look(&contract, &target, &self.servers).await,
             ReadbackContract::File(contract) => blocking(move || file::look(&contract, &target)).await,
             ReadbackContract::X509File(contract) => {
                 let ledger = Arc::clone(&self.ledger);

@@ -1,5 +1,6 @@
 //! The world as one deployment meets it.
 
+use crate::mcp::McpServers;
 use crate::operations::{HttpClient, OperationRegistry};
 use crate::participants::ParticipantConfig;
 use crate::process::ProcessLedger;
@@ -18,6 +19,8 @@ pub struct WorldConfig {
     pub processes: Arc<dyn ProcessLedger>,
     /// The participants, by identity.
     pub participants: BTreeMap<ActorId, ParticipantConfig>,
+    /// The MCP servers whose tools are operations or readbacks.
+    pub servers: McpServers,
 }
 
 impl fmt::Debug for WorldConfig {
@@ -49,11 +52,16 @@ impl World {
     /// Puts the world together. Nothing is touched yet.
     #[must_use]
     pub fn new(config: WorldConfig) -> Self {
-        let WorldConfig { clock, processes, participants } = config;
+        let WorldConfig { clock, processes, participants, servers } = config;
         let client = HttpClient::default();
         Self {
-            operations: Arc::new(OperationRegistry::new(Arc::clone(&clock), Arc::clone(&processes), client.clone())),
-            observer: Arc::new(ReadbackObserver::new(clock, processes, client)),
+            operations: Arc::new(OperationRegistry::new(
+                Arc::clone(&clock),
+                Arc::clone(&processes),
+                client.clone(),
+                servers.clone(),
+            )),
+            observer: Arc::new(ReadbackObserver::new(clock, processes, client, servers)),
             participants: participants
                 .into_iter()
                 .map(|(identity, participant)| (identity, participant.build()))
@@ -91,7 +99,21 @@ mod tests {
             }
         }
         kinds.sort_unstable();
-        assert_eq!(kinds, ["command", "command", "file", "file_write", "http", "http_get", "person", "x509_file"]);
+        assert_eq!(
+            kinds,
+            [
+                "command",
+                "command",
+                "file",
+                "file_write",
+                "http",
+                "http_get",
+                "mcp_read",
+                "mcp_tool",
+                "person",
+                "x509_file"
+            ]
+        );
     }
 
     #[test]
@@ -104,6 +126,7 @@ mod tests {
             clock: Arc::new(crate::clock::ManualClock::at(closer_contracts::Timestamp::from_unix_ms(0))),
             processes: Arc::new(crate::MemoryLedger::default()),
             participants: participants.collect(),
+            servers: McpServers::default(),
         });
         assert_eq!(world.participants.len(), 5);
     }

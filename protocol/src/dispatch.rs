@@ -15,7 +15,7 @@ use closer_contracts::branch;
 use closer_contracts::digest::Digest;
 use closer_contracts::fault::Fault;
 use closer_contracts::id::{AdjudicationId, ArtifactId, AttemptId, EvidenceId, Id, Key, ObligationId, PayloadId, Text};
-use closer_contracts::item::ItemKind;
+use closer_contracts::item::{EffectClass, ItemKind};
 use closer_contracts::record::{Reads, StreamId};
 use closer_contracts::refs::{ArtifactRef, VersionedRef};
 use closer_contracts::refusal::{CheckKind, Denial, RefusalCode as Code};
@@ -89,7 +89,10 @@ fn attempt_standing(view: &View, action: &Action) -> AttemptStanding {
     if view.attempts.contains_key(&action.attempt_id) {
         return AttemptStanding::Reused;
     }
-    if let Some(unsettled) = view.unsettled.get(&streams::unsettled(&action.target)) {
+    let entry = view.state.operation(&action.operation);
+    let reads = entry.is_some_and(|entry| entry.effect_class == EffectClass::ReadOnly);
+    let unsettled = view.unsettled.get(&streams::unsettled(&action.target));
+    if let Some(unsettled) = unsettled.filter(|_| !branch!("dispatch.reads_run", reads)) {
         return AttemptStanding::Unsettled(unsettled.clone());
     }
     let ids = view.attempts_of.get(&action.logical_digest).map(Vec::as_slice).unwrap_or_default();
@@ -288,12 +291,22 @@ pub(crate) fn performed(
         }
         Performed::NotSent { reason } => bare(attempt, AttemptStatus::NoEffectConfirmed, reason.clone()),
     };
+    let outcome = effectless(deciding.view, attempt, outcome);
     let settled = outcome.status.is_settled();
     let reference = record_outcome(deciding, attempt, outcome)?;
     if branch!("dispatch.nothing_left", settled) {
         ledger::release(deciding, Key::new(attempt_id.as_str()))?;
     }
     Ok(Reply::Recorded(vec![reference]))
+}
+
+/// The outcome of a read that was called for: by its registered class it leaves no effect, whatever became of the call.
+fn effectless(view: &View, attempt: &Attempt, outcome: Outcome) -> Outcome {
+    let read = crate::call::reads(view, &attempt.intent.episode_id, &attempt.action.operation);
+    match branch!("dispatch.read_leaves_no_effect", read && !outcome.status.is_settled()) {
+        true => Outcome { status: AttemptStatus::NoEffectConfirmed, ..outcome },
+        false => outcome,
+    }
 }
 
 fn bare(attempt: &Attempt, status: AttemptStatus, reason: Text) -> Outcome {
@@ -348,7 +361,7 @@ pub(crate) fn recover(deciding: &mut Deciding<'_>, running: &BTreeSet<AttemptId>
     let is_running = |attempt: &&Attempt| running.contains(&attempt.intent.attempt_id);
     for attempt in intended.filter(|attempt| !branch!("dispatch.still_running", is_running(attempt))) {
         let reason = "the process ended between intent and outcome".into();
-        let outcome = bare(attempt, AttemptStatus::OutcomeUnknown, reason);
+        let outcome = effectless(view, attempt, bare(attempt, AttemptStatus::OutcomeUnknown, reason));
         recovered.push(record_outcome(deciding, attempt, outcome)?);
     }
     let under_way: Vec<_> = view.under_way.values().cloned().collect();

@@ -1,5 +1,6 @@
 //! What a record's body holds, by its kind: the typed form that the fold reads and the builder writes.
 
+use crate::call::Call;
 use crate::conference::Proceeding;
 use crate::incident::IncidentStep;
 use closer_contracts::audit::{
@@ -128,6 +129,8 @@ artifacts! {
     Proceeding(Proceeding) = "proceeding" by proceeding_id,
     /// A person's review of one exact artifact.
     ReviewReceipt(ReviewReceipt) = "review_receipt" by receipt_id,
+    /// One exact action that somebody outside asks for.
+    Call(Call) = "call" by call_id,
 }
 
 impl ArtifactBody {
@@ -150,6 +153,8 @@ impl ArtifactBody {
             Self::Conference(_) => Some(SigningScope::Conference),
             Self::ConferenceMove(_) => Some(SigningScope::ConferenceMove),
             Self::ReviewReceipt(_) => Some(SigningScope::ReviewReceipt),
+            // What a participant says in a call is what it would have answered work with.
+            Self::Call(_) => Some(SigningScope::Result),
             Self::ReadSet(_) | Self::Proceeding(_) => None,
         }
     }

@@ -3,6 +3,7 @@
 //! [`next`] is a pure function of the view, so an actor that died resumes where its records stand.
 
 use crate::bench;
+use crate::call;
 use crate::coalition;
 use crate::conference::{self, Turn};
 use crate::dormancy;
@@ -133,7 +134,8 @@ pub(crate) fn record_end(
     let streams = vec![streams::episode(episode_id), streams::history(obligation_id)];
     let entry = Entry::Activation(ActivationEntry::Ended(ended));
     deciding.batch.push(&crate::derived_id("ended", episode_id.as_str()), entry, streams, Vec::new())?;
-    dormancy::rest(deciding, obligation_id)
+    dormancy::rest(deciding, obligation_id)?;
+    call::go_on(deciding, obligation_id)
 }
 
 /// The next stage of an episode.
@@ -317,6 +319,13 @@ pub fn next(view: &View, episode: &Episode, at: &Moment) -> Next {
 
 /// What an episode begins with: the work of one, or the conference of several.
 fn first(view: &View, episode: &Episode) -> Next {
+    let called = view.calls.of_episode(&episode.episode_id);
+    if let Some(called) = called.filter(|_| branch!("episode.serves_a_call", true)) {
+        return Next::Work { participant: called.call.caller.clone(), role: Key::from("worker") };
+    }
+    if branch!("episode.waits_for_redemption", call::waits_for_redemption(view, episode)) {
+        return ending(EpisodeEnd::NothingToDo, "the answer waits to be redeemed by whoever called");
+    }
     let Some(coalition) = coalition::of(view, &episode.obligation_id) else {
         return match participant(view, &episode.obligation_id) {
             Some(participant) => Next::Work { participant, role: Key::from("worker") },
@@ -537,6 +546,10 @@ fn next_after_dispatch(view: &View, episode: &Episode, attempt: &Attempt) -> Opt
             false => settle_ms.saturating_mul(readbacks.len() as u64),
         };
         return Some(Next::Readback { attempt_id, not_before: attempt.sent_by().plus_ms(wait_ms) });
+    }
+    let read = call::reads(view, &episode.episode_id, &attempt.action.operation) && attempt.response.is_some();
+    if branch!("episode.read_is_done", read) {
+        return None;
     }
     let Some(readback) = readbacks.last() else {
         let why = attempt.outcome.as_ref().map(|outcome| outcome.reason.as_str());

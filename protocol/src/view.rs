@@ -71,6 +71,8 @@ pub struct Attempt {
     pub status: AttemptStatus,
     /// The newest outcome.
     pub outcome: Option<Arc<Outcome>>,
+    /// What the call said, where it returned; it establishes nothing.
+    pub response: Option<closer_contracts::refs::Plain>,
     /// When the newest outcome was recorded: nothing of the attempt can have been sent later than that.
     pub told_at: Option<Timestamp>,
 }
@@ -173,6 +175,8 @@ pub struct View {
     pub bounds: OrdSet<(Timestamp, EpisodeId)>,
     /// Routes by payload id.
     pub routes: OrdMap<PayloadId, Arc<Route>>,
+    /// What was called for from outside, and which episode took each call up.
+    pub calls: crate::call::Calls,
     /// Work by id.
     pub works: OrdMap<WorkId, OnRecord<Work>>,
     /// Whom work was issued to.
@@ -458,6 +462,7 @@ impl View {
             }
             ArtifactBody::Conference(contract) => self.conferences.fold_contract(contract, admitted_at),
             ArtifactBody::ReviewReceipt(receipt) => self.reviews.fold(receipt, reference),
+            ArtifactBody::Call(call) => self.calls.fold(call, reference, &self.state, admitted_at),
             ArtifactBody::ConferenceMove(made) => self.conferences.fold_move(made, reference),
             ArtifactBody::Proceeding(proceeding) => self.conferences.fold_proceeding(proceeding, reference),
             ArtifactBody::Declaration(declaration) => {
@@ -593,13 +598,17 @@ impl View {
             .map_err(|fault| Divergence { reason: fault.to_string() })?;
         let id = crate::derived_id("intent", intent.attempt_id.as_str());
         let intent_ref = ArtifactRef { id: id.into(), digest };
-        self.unsettled.insert(streams::unsettled(&action.target), intent.attempt_id.clone());
+        // A read leaves nothing to be read back, so that nothing waits for it.
+        if !crate::call::reads(self, &intent.episode_id, &action.operation) {
+            self.unsettled.insert(streams::unsettled(&action.target), intent.attempt_id.clone());
+        }
         let attempt = Attempt {
             intent: intent.clone(),
             intent_ref,
             action,
             status: AttemptStatus::Intended,
             outcome: None,
+            response: None,
             told_at: None,
         };
         *self.calls_under.entry(attempt.action.authority_ref.clone()).or_default() += 1;
@@ -618,6 +627,7 @@ impl View {
         if let Some(calls) = self.calls_under.get_mut(&attempt.action.authority_ref).filter(|_| given_back) {
             *calls = calls.saturating_sub(1);
         }
+        attempt.response = outcome.response.clone().or(attempt.response.take());
         attempt.outcome = Some(outcome.clone());
         attempt.told_at.get_or_insert_with(|| admitted_at.clone());
         if outcome.status.is_settled() {
@@ -729,6 +739,7 @@ impl View {
             ActivationEntry::Began(began) => {
                 self.eligible.remove(&began.obligation_id);
                 self.begun = self.begun.saturating_add(1);
+                self.calls.fold_began(&began.episode_id, &began.obligation_id);
                 if let Some(turn) = self.turn_of.remove(&began.obligation_id) {
                     self.begun_at.remove(&turn);
                     self.turns.remove(&(turn, began.obligation_id.clone()));

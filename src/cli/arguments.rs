@@ -2,12 +2,13 @@
 
 use super::eval::Eval;
 use super::event::Event;
+use super::gate::GateArguments;
 use super::handoff::Handoff;
 use super::incident::Incident;
 use super::restrict::{Grant, Restrict};
 use super::source::Source;
 use super::token::Token;
-use crate::request::{AnswerDraft, KeysRequest, Request, RestrictDraft};
+use crate::request::{AnswerDraft, ConfirmDraft, KeysRequest, Request, RestrictDraft};
 use clap::{Args, Parser, Subcommand};
 use closer_contracts::id::ActorId;
 use serde_json::Value;
@@ -78,6 +79,13 @@ Examples:
         #[arg(value_name = "DIR")]
         folder: Option<PathBuf>,
     },
+    /// Serves an MCP client over standard input and output: re-offers the registered tools of the deployment's MCP servers, each
+    /// call of which is judged before it runs. Starts the space where nobody runs it.
+    #[command(after_help = "\
+Examples:
+  closer gate DIR                                    what a client is configured to start, in place of its servers
+  closer gate DIR --as agent.coder --wait-s 60       as another identity; holds a call a minute while a person is asked")]
+    Gate(GateArguments),
     /// Bearer tokens of the HTTP door, each bound to a registered identity.
     #[command(subcommand)]
     Token(Token),
@@ -270,6 +278,20 @@ pub(super) enum Bench {
         /// Of this packet only.
         id: Option<String>,
     },
+    /// Says what targets show that only a person can look at; without an attempt, lists the effects that wait for that.
+    #[command(after_help = "\
+Examples:
+  closer bench confirm                               what waits to be looked at
+  closer bench confirm attempt-1.3.1 attempt-2.4.1   both targets show what was called for
+  closer bench confirm attempt-1.3.1 --absent        the target does not show it")]
+    Confirm {
+        /// The attempts.
+        #[arg(value_name = "ATTEMPT")]
+        attempts: Vec<String>,
+        /// The targets do not show it.
+        #[arg(long)]
+        absent: bool,
+    },
     /// Answers a packet with one of its options.
     #[command(after_help = "\
 Examples:
@@ -360,7 +382,10 @@ impl Arguments {
     /// The deployment's folder: that of the verb, that of `-C`, or the current one.
     pub(super) fn place(&self) -> Result<PathBuf, String> {
         let own = match &self.verb {
-            Verb::Init { folder } | Verb::Serve { folder } | Verb::Run(Run { folder, .. }) => folder.as_ref(),
+            Verb::Init { folder }
+            | Verb::Serve { folder }
+            | Verb::Run(Run { folder, .. })
+            | Verb::Gate(GateArguments { folder, .. }) => folder.as_ref(),
             Verb::Token(_)
             | Verb::Signin
             | Verb::Source(_)
@@ -434,6 +459,7 @@ impl Verb {
             Self::Init { .. } | Self::Run(_) | Self::Serve { .. } | Self::Restore { .. } | Self::Eval(_) => false,
             Self::Keys(Keys::New { .. } | Keys::Sign { .. }) => false,
             Self::Token(_)
+            | Self::Gate(_)
             | Self::Signin
             | Self::Source(_)
             | Self::Restrictions
@@ -521,6 +547,7 @@ impl Verb {
             Self::Init { .. }
             | Self::Run(_)
             | Self::Serve { .. }
+            | Self::Gate(_)
             | Self::Token(_)
             | Self::Source(_)
             | Self::Signin
@@ -540,6 +567,10 @@ impl Bench {
         match self {
             Self::List { all } => Request::BenchList { all },
             Self::Show { id } => Request::BenchShow { decision_id: id.into() },
+            Self::Confirm { attempts, absent } => Request::BenchConfirm(ConfirmDraft {
+                attempt_ids: attempts.into_iter().map(Into::into).collect(),
+                shows: !absent,
+            }),
             Self::Decisions { id } => Request::DecisionList { packet_id: id.map(Into::into) },
             Self::Decide { id, option, amend, expect, key: _ } => Request::BenchDecide(AnswerDraft {
                 decision_id: id.into(),

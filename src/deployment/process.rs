@@ -45,7 +45,7 @@ const fn ready_ms() -> u64 {
 }
 
 /// The absolute path of a program.
-pub(super) fn absolute_program(text: &str, directory: &Path) -> Result<String, String> {
+pub(crate) fn absolute_program(text: &str, directory: &Path) -> Result<String, String> {
     let shown = |path: &Path| path.to_string_lossy().into_owned();
     if let Some(name) = text.strip_prefix("beside:") {
         let own = std::env::current_exe().map_err(|error| error.to_string())?;

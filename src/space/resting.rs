@@ -2,6 +2,7 @@
 
 use super::Space;
 use crate::error::Error;
+use closer_adapters::McpServers;
 use closer_adapters::clock::{ClockBounds, SystemClock};
 use closer_adapters::ids::UuidIds;
 use closer_contracts::auth::{Accepted, Authenticated, Credential, Session, Sessions, Subject, authenticate};
@@ -161,5 +162,14 @@ impl Space for Resting {
 
     fn submit(&self, input: Input) -> Pending<'_, Result<Reply, Error>> {
         Box::pin(async move { self.decide(input) })
+    }
+
+    fn servers(&self) -> Option<&McpServers> {
+        None
+    }
+
+    /// Nothing changes by itself.
+    fn changed<'a>(&'a self, _: &'a Arc<View>) -> Pending<'a, ()> {
+        Box::pin(std::future::pending())
     }
 }

@@ -3,6 +3,7 @@
 use super::Space;
 use crate::error::Error;
 use closer_actors::Handle;
+use closer_adapters::McpServers;
 use closer_adapters::ids::UuidIds;
 use closer_contracts::auth::{Credential, Session};
 use closer_contracts::envelope::Payload;
@@ -22,6 +23,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 pub struct Running {
     log: Arc<Log>,
     handle: Handle,
+    servers: McpServers,
     sessions: Mutex<BTreeMap<ActorId, Arc<Session>>>,
 }
 
@@ -34,8 +36,8 @@ impl std::fmt::Debug for Running {
 impl Running {
     /// The faces' side of a running space.
     #[must_use]
-    pub fn new(log: Arc<Log>, handle: Handle) -> Self {
-        Self { log, handle, sessions: Mutex::default() }
+    pub fn new(log: Arc<Log>, handle: Handle, servers: McpServers) -> Self {
+        Self { log, handle, servers, sessions: Mutex::default() }
     }
 
     /// The handle behind it.
@@ -105,5 +107,13 @@ impl Space for Running {
 
     fn submit(&self, input: Input) -> Pending<'_, Result<Reply, Error>> {
         Box::pin(async move { Ok(self.handle.submit(input).await?) })
+    }
+
+    fn servers(&self) -> Option<&McpServers> {
+        Some(&self.servers)
+    }
+
+    fn changed<'a>(&'a self, than: &'a Arc<View>) -> Pending<'a, ()> {
+        Box::pin(async move { drop(self.handle.changed(than).await) })
     }
 }

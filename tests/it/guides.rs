@@ -52,3 +52,20 @@ fn every_command_of_the_guides_does_what_it_is_there_for() {
         assert!(out.contains(told), "no {told} in {out}");
     }
 }
+
+#[test]
+fn every_command_of_the_gates_guide_does_what_it_is_there_for() {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR"));
+    let guide = commands(&std::fs::read_to_string(root.join("docs/guides/gate.md")).unwrap());
+    assert!(guide.lines().count() >= 7, "{guide}");
+    let place = tempfile::tempdir().unwrap();
+    let path = format!("{}:{}", Path::new(CLOSER).parent().unwrap().display(), std::env::var("PATH").unwrap());
+    let script = format!("set -euo pipefail\n{guide}");
+    let output =
+        Command::new("bash").args(["-c", &script]).current_dir(place.path()).env("PATH", path).output().unwrap();
+    let (out, err) = (String::from_utf8_lossy(&output.stdout), String::from_utf8_lossy(&output.stderr));
+    assert!(output.status.success(), "{script}\n--- out\n{out}\n--- err\n{err}");
+    for told in ["+       \"args\": [", "every question is answered"] {
+        assert!(out.contains(told), "no {told} in {out}");
+    }
+}

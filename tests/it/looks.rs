@@ -86,6 +86,7 @@ fn an_observation_that_was_not_announced_is_announced_later() {
             clock: Arc::new(SystemClock::start(ClockBounds::default(), None)),
             processes: Arc::new(MemoryLedger::default()),
             participants: std::collections::BTreeMap::new(),
+            servers: closer_adapters::McpServers::default(),
         });
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
         let observed = runtime.block_on(world.observer.observe(&order));

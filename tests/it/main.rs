@@ -20,6 +20,8 @@ mod evaluation;
 #[cfg(test)]
 mod examples;
 #[cfg(test)]
+mod gate;
+#[cfg(test)]
 mod guides;
 #[cfg(test)]
 mod http;

@@ -9,6 +9,7 @@ use closer_contracts::refs::Amounts;
 use closer_contracts::refusal::{CheckKind, Denial, RefusalCode};
 use closer_contracts::work::Work;
 use closer_protocol::Input;
+use closer_protocol::call;
 use closer_protocol::conference;
 use closer_protocol::episode::Next;
 use closer_protocol::port::{NoAnswer, Participant, Said};
@@ -27,6 +28,11 @@ impl Desk for Participants {
         let Next::Ask { work_id, participant } = &charge.stage else {
             return misdirected(charge);
         };
+        if let Some(result) = call::result(&charge.view, &charge.episode.episode_id, work_id) {
+            let now = self.0.moment().now;
+            let drafted = work::draft_result(&charge.view, &charge.episode, participant, work_id, result, &now);
+            return Attended::Drafted(drafted.map(|drafted| Draft::Result(Box::new(drafted), Amounts::default())));
+        }
         match self.0.ports.participants.get(participant) {
             None => {
                 let reason = "the participant does not run in this process";

@@ -8,7 +8,7 @@ mod client;
 mod location;
 
 pub(crate) use client::{Body, HttpClient, SendError};
-pub(crate) use location::Location;
+pub(crate) use location::{Location, require_private};
 
 use super::permitted::Permitted;
 use super::report::{not_sent, responded, unknown};

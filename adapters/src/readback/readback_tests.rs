@@ -9,7 +9,12 @@ use serde_json::json;
 use std::path::Path;
 
 async fn observe(contract: &Value, target: Target) -> Observed {
-    let observer = ReadbackObserver::new(Arc::new(clock()), Arc::new(MemoryLedger::default()), HttpClient::default());
+    let observer = ReadbackObserver::new(
+        Arc::new(clock()),
+        Arc::new(MemoryLedger::default()),
+        HttpClient::default(),
+        McpServers::default(),
+    );
     observer.observe(&readback(contract, target)).await
 }
 

@@ -7,7 +7,7 @@ use closer_contracts::id::{ActorId, EpisodeId, ObligationId, WorkId};
 use closer_protocol::entry::EpisodeEnd;
 use closer_protocol::episode::{self, Next};
 use closer_protocol::input::{Input, Reply};
-use closer_protocol::{action, adjudicate, bench, coalition, conference, delta, readback, route, work};
+use closer_protocol::{action, adjudicate, bench, call, coalition, conference, delta, readback, route, work};
 
 impl Space {
     /// Opens an episode on an eligible obligation.
@@ -63,7 +63,10 @@ impl Space {
                 let work = self.submission(packet.work)?;
                 return self.submit(Input::Issue { work, disclosure: packet.disclosure });
             }
-            Next::Ask { work_id, participant } => self.answered(episode_id, &work_id, &participant)?,
+            Next::Ask { work_id, participant } => match call::result(&view, episode_id, &work_id) {
+                Some(result) => work::draft_result(&view, episode, &participant, &work_id, result, &now)?,
+                None => self.answered(episode_id, &work_id, &participant)?,
+            },
             Next::Route { .. } => {
                 let coalition = coalition::of(&view, &episode.obligation_id).ok_or_else(|| stuck("the coalition"))?;
                 route::draft(&view, episode, coalition, &now)?

@@ -11,6 +11,8 @@ mod boundaries;
 #[cfg(test)]
 mod budget;
 #[cfg(test)]
+mod calls;
+#[cfg(test)]
 mod cancels;
 #[cfg(test)]
 mod commits;

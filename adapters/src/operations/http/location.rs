@@ -103,7 +103,7 @@ fn part(text: &str) -> Result<String, String> {
 }
 
 /// Encrypted, or to this very machine.
-fn require_private(url: &Url) -> Result<(), String> {
+pub(crate) fn require_private(url: &Url) -> Result<(), String> {
     let host = url.host_str().unwrap_or_default();
     let address = host.trim_start_matches('[').trim_end_matches(']').parse::<IpAddr>();
     let is_loopback = address.is_ok_and(|address| address.is_loopback());
