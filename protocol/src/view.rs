@@ -462,7 +462,10 @@ impl View {
             }
             ArtifactBody::Conference(contract) => self.conferences.fold_contract(contract, admitted_at),
             ArtifactBody::ReviewReceipt(receipt) => self.reviews.fold(receipt, reference),
-            ArtifactBody::Call(call) => self.calls.fold(call, reference, &self.state, admitted_at),
+            ArtifactBody::Call(call) => {
+                self.fruitless.renew(&call.obligation_id);
+                self.calls.fold(call, reference, &self.state, admitted_at);
+            }
             ArtifactBody::ConferenceMove(made) => self.conferences.fold_move(made, reference),
             ArtifactBody::Proceeding(proceeding) => self.conferences.fold_proceeding(proceeding, reference),
             ArtifactBody::Declaration(declaration) => {
@@ -770,7 +773,10 @@ impl View {
                 if self.under_way.get(&ended.obligation_id) == Some(&ended.episode_id) {
                     self.under_way.remove(&ended.obligation_id);
                 }
-                self.fruitless.ended(&ended.obligation_id, ended.end);
+                // A call from outside is what its caller found new.
+                if self.calls.of_episode(&ended.episode_id).is_none() {
+                    self.fruitless.ended(&ended.obligation_id, ended.end);
+                }
                 if let Some(episode) = self.episodes.get_mut(&ended.episode_id) {
                     self.bounds.remove(&(episode.stops_at.clone(), episode.episode_id.clone()));
                     let episode = Arc::make_mut(episode);
