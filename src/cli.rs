@@ -11,6 +11,7 @@ mod handoff;
 mod incident;
 mod init;
 mod keys;
+mod mcp;
 mod output;
 mod progress;
 mod restrict;
@@ -19,6 +20,7 @@ mod serve;
 mod source;
 mod talk;
 mod token;
+mod work;
 
 pub use exit::Exit;
 
@@ -127,6 +129,7 @@ async fn perform(arguments: Arguments, talk: Talk) -> Exit {
         Verb::Run(run) => run::run(&run, directory, talk).await,
         Verb::Serve { .. } => serve::serve(directory, talk).await,
         Verb::Token(verb) => token::token(directory, identity, verb, talk).await,
+        Verb::Mcp { .. } => mcp::mcp(directory, identity, talk).await,
         Verb::Source(verb) => source::source(directory, identity, verb, talk).await,
         Verb::Signin => token::signin(directory, identity, talk).await,
         Verb::Restore { backup, destination } => init::restore(&backup, &destination, talk),
@@ -151,6 +154,7 @@ async fn perform(arguments: Arguments, talk: Talk) -> Exit {
         | Verb::Receipt(_)
         | Verb::Export { .. }
         | Verb::Incident(_)
+        | Verb::Work(_)
         | Verb::Verify
         | Verb::Rebuild
         | Verb::Backup { .. }

@@ -8,9 +8,11 @@ pub mod cli;
 pub mod deployment;
 pub mod http;
 pub mod keys;
+pub mod mcp;
 
 mod error;
 pub mod notify;
+pub mod refusals;
 pub mod request;
 pub mod socket;
 pub mod space;

@@ -22,6 +22,7 @@ mod restrict;
 mod trigger;
 mod why;
 mod words;
+mod work;
 
 use crate::error::Error;
 use crate::space::Space;
@@ -31,6 +32,7 @@ use closer_contracts::envelope::Extensions;
 use closer_contracts::handoff::Owed;
 use closer_contracts::id::{ActorId, DecisionId, EntityId, EvidenceId, GrantId, Key, KeyId, ObligationId, OperationId};
 use closer_contracts::id::{ArtifactId, CapabilityId, ChangeKindId, HandoffId, IncidentId, PurposeId, SourceId, Text};
+use closer_contracts::id::WorkId;
 use closer_contracts::item::{IdentityKind, Standing};
 use closer_contracts::refs::{ProducerRole, TargetPattern};
 use closer_contracts::refusal::{CheckKind, Denial, RefusalCode};
@@ -222,6 +224,46 @@ pub enum Request {
     },
     /// The registered signing keys.
     Keys(KeysRequest),
+    /// Work that lies with an agent outside, asked for by whom it was issued to.
+    Work(WorkRequest),
+}
+
+/// What an agent outside asks about its own work (C5, C6).
+#[derive(Debug, Clone, Serialize, Deserialize)]
+#[serde(tag = "step", rename_all = "snake_case", deny_unknown_fields)]
+pub enum WorkRequest {
+    /// The work that waits for its answer.
+    List {
+        /// Settled work too.
+        all: bool,
+    },
+    /// Takes work up, once.
+    Take {
+        /// Which; without one, that which has waited longest.
+        work_id: Option<WorkId>,
+    },
+    /// The packet of work, as it was released.
+    Read {
+        /// Which.
+        work_id: WorkId,
+    },
+    /// Hands an answer in.
+    Return {
+        /// To which work.
+        work_id: WorkId,
+        /// The answer's text, as it was written.
+        answer: String,
+    },
+    /// What became of work, and why.
+    Why {
+        /// Which.
+        work_id: WorkId,
+    },
+    /// Where a packet stands that an answer led to.
+    Packet {
+        /// Which.
+        decision_id: DecisionId,
+    },
 }
 
 /// What is asked about responsibilities (§6.4).
@@ -359,7 +401,8 @@ impl Request {
             | Self::Verify
             | Self::Rebuild
             | Self::Backup { .. }
-            | Self::Keys(_) => false,
+            | Self::Keys(_)
+            | Self::Work(_) => false,
         }
     }
 }
@@ -407,7 +450,8 @@ impl Request {
             | Self::Verify
             | Self::Rebuild
             | Self::Backup { .. }
-            | Self::Keys(KeysRequest::Rotate { .. } | KeysRequest::Revoke { .. }) => false,
+            | Self::Keys(KeysRequest::Rotate { .. } | KeysRequest::Revoke { .. })
+            | Self::Work(_) => false,
         }
     }
 }
@@ -558,6 +602,7 @@ pub async fn answer(space: &dyn Space, identity: &ActorId, request: Request) -> 
             tokio::task::block_in_place(|| backup(space, identity, &destination, &mut |_| {}))
         }
         Request::Keys(asked) => keys::answer(space, identity, asked).await,
+        Request::Work(asked) => work::answer(space, identity, asked).await,
     }
 }
 
@@ -594,15 +639,18 @@ pub(crate) fn shut_out(view: &View, identity: &ActorId) -> Option<Answer> {
     not_to_be_spoken_for(view, identity).or_else(|| (!current).then(|| Answer::refused(&[denial()])))
 }
 
-/// A face speaks for people and for what observes on their behalf, never for the runtime's services or a participant.
+/// A face speaks for people, for what observes on their behalf and for agents outside, never for the runtime's services or a
+/// participant that runs in it.
 fn not_to_be_spoken_for(view: &View, identity: &ActorId) -> Option<Answer> {
     let registered = view.state.identity(identity);
     let allowed = registered.is_some_and(|registered| {
-        let own = match registered.kind {
-            IdentityKind::User | IdentityKind::Issuer | IdentityKind::Producer => true,
+        match registered.kind {
+            IdentityKind::Agent => true,
+            IdentityKind::User | IdentityKind::Issuer | IdentityKind::Producer => {
+                !registered.roles.contains(&ProducerRole::Participant)
+            }
             IdentityKind::Endpoint | IdentityKind::Service => false,
-        };
-        own && !registered.roles.contains(&ProducerRole::Participant)
+        }
     });
     let denial = || {
         let reason =

@@ -2,6 +2,7 @@
 
 use crate::conference::Proceeding;
 use crate::incident::IncidentStep;
+use crate::work::WorkTaken;
 use closer_contracts::audit::{
     CommitReceipt, Confession, Declaration, DisclosureIncident, DisclosureReceipt, ReconciliationReceipt,
     RestrictionStatement, UserDecision,
@@ -128,6 +129,8 @@ artifacts! {
     Proceeding(Proceeding) = "proceeding" by proceeding_id,
     /// A person's review of one exact artifact.
     ReviewReceipt(ReviewReceipt) = "review_receipt" by receipt_id,
+    /// An agent outside has taken up a unit of work.
+    WorkTaken(WorkTaken) = "work_taken" by taken_id,
 }
 
 impl ArtifactBody {
@@ -150,6 +153,7 @@ impl ArtifactBody {
             Self::Conference(_) => Some(SigningScope::Conference),
             Self::ConferenceMove(_) => Some(SigningScope::ConferenceMove),
             Self::ReviewReceipt(_) => Some(SigningScope::ReviewReceipt),
+            Self::WorkTaken(_) => Some(SigningScope::Result),
             Self::ReadSet(_) | Self::Proceeding(_) => None,
         }
     }

@@ -304,7 +304,8 @@ impl Touched {
                 | ArtifactBody::Proceeding(_)
                 | ArtifactBody::ResponsibilityContract(_)
                 | ArtifactBody::HandoffConsent(_)
-                | ArtifactBody::ReviewReceipt(_) => {}
+                | ArtifactBody::ReviewReceipt(_)
+                | ArtifactBody::WorkTaken(_) => {}
             },
             Entry::Commit(commit) => self.by_commit(commit),
             Entry::Genesis(_)

@@ -190,6 +190,8 @@ pub struct View {
     pub attempts_of: OrdMap<Digest, Vec<AttemptId>>,
     /// How many calls each grant has been used for: attempts under it but those that certainly had no effect.
     pub calls_under: OrdMap<GrantId, u64>,
+    /// When work was taken up from outside.
+    pub taken: OrdMap<WorkId, Timestamp>,
     /// The result that answered each work.
     pub answered: OrdMap<WorkId, PayloadId>,
     /// The work whose answer failed: as what, and why.
@@ -444,6 +446,9 @@ impl View {
             }
             ArtifactBody::Conference(contract) => self.conferences.fold_contract(contract, admitted_at),
             ArtifactBody::ReviewReceipt(receipt) => self.reviews.fold(receipt, reference),
+            ArtifactBody::WorkTaken(taken) => {
+                self.taken.insert(taken.work_id.clone(), admitted_at.clone());
+            }
             ArtifactBody::ConferenceMove(made) => self.conferences.fold_move(made, reference),
             ArtifactBody::Proceeding(proceeding) => self.conferences.fold_proceeding(proceeding, reference),
             ArtifactBody::Declaration(declaration) => {

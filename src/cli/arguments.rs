@@ -7,6 +7,7 @@ use super::incident::Incident;
 use super::restrict::{Grant, Restrict};
 use super::source::Source;
 use super::token::Token;
+use super::work::Work;
 use crate::request::{KeysRequest, Request, RestrictDraft};
 use clap::{Args, Parser, Subcommand};
 use closer_contracts::id::ActorId;
@@ -150,6 +151,19 @@ Examples:
     /// Incidents: something was released that should not have been.
     #[command(subcommand)]
     Incident(Incident),
+    /// Work that lies with an agent outside: what it is asked, and its answers.
+    #[command(subcommand)]
+    Work(Work),
+    /// An MCP server on standard input and output, with which an agent does its work.
+    #[command(after_help = "\
+Examples:
+  closer mcp DIR --as agent.review     what an MCP client starts; docs/guides/agents.md has the client's side
+  closer serve DIR                     serves the same at /mcp, behind tokens with the scope `work`")]
+    Mcp {
+        /// The deployment's folder; that of `-C` without it.
+        #[arg(value_name = "DIR")]
+        folder: Option<PathBuf>,
+    },
     /// Walks everything on disk and checks it against its digests.
     Verify,
     /// Throws the derived state away and builds it again from the log.
@@ -345,7 +359,9 @@ impl Arguments {
     /// The deployment's folder: that of the verb, that of `-C`, or the current one.
     pub(super) fn place(&self) -> Result<PathBuf, String> {
         let own = match &self.verb {
-            Verb::Init { folder } | Verb::Serve { folder } | Verb::Run(Run { folder, .. }) => folder.as_ref(),
+            Verb::Init { folder } | Verb::Serve { folder } | Verb::Mcp { folder } | Verb::Run(Run { folder, .. }) => {
+                folder.as_ref()
+            }
             Verb::Token(_)
             | Verb::Signin
             | Verb::Source(_)
@@ -364,6 +380,7 @@ impl Arguments {
             | Verb::Receipt(_)
             | Verb::Export { .. }
             | Verb::Incident(_)
+            | Verb::Work(_)
             | Verb::Verify
             | Verb::Rebuild
             | Verb::Backup { .. }
@@ -435,6 +452,8 @@ impl Verb {
             | Self::Receipt(_)
             | Self::Export { .. }
             | Self::Incident(_)
+            | Self::Work(_)
+            | Self::Mcp { .. }
             | Self::Verify
             | Self::Rebuild
             | Self::Backup { .. }
@@ -479,6 +498,7 @@ impl Verb {
                 items: items.into_iter().map(Into::into).collect(),
             },
             Self::Incident(incident) => incident.request(),
+            Self::Work(work) => work.request()?,
             Self::Verify => Request::Verify,
             Self::Rebuild => Request::Rebuild,
             Self::Backup { destination } => {
@@ -495,6 +515,7 @@ impl Verb {
             Self::Init { .. }
             | Self::Run(_)
             | Self::Serve { .. }
+            | Self::Mcp { .. }
             | Self::Token(_)
             | Self::Source(_)
             | Self::Signin
