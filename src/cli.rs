@@ -8,6 +8,7 @@ mod eval;
 mod event;
 mod exit;
 mod handoff;
+mod hook;
 mod incident;
 mod init;
 mod keys;
@@ -130,6 +131,7 @@ async fn perform(arguments: Arguments, talk: Talk) -> Exit {
         Verb::Serve { .. } => serve::serve(directory, talk).await,
         Verb::Token(verb) => token::token(directory, identity, verb, talk).await,
         Verb::Mcp { .. } => mcp::mcp(directory, identity, talk).await,
+        Verb::Hook(asking) => return hook::hook(directory, identity, &asking, talk).await,
         Verb::Source(verb) => source::source(directory, identity, verb, talk).await,
         Verb::Signin => token::signin(directory, identity, talk).await,
         Verb::Restore { backup, destination } => init::restore(&backup, &destination, talk),

@@ -10,6 +10,7 @@ mod defaults;
 mod distinct;
 mod fits;
 mod founding;
+mod hook;
 mod http;
 mod moments;
 mod naming;
@@ -19,6 +20,7 @@ mod process;
 mod rehearsal;
 mod source;
 
+pub use hook::{Agent, Hook};
 pub use http::{Http, LISTEN, Mapping, Person, Scheme, Tls, Webhook, When};
 pub use notify::{Channel, Notify, Protection, Shape, Smtp};
 pub use process::{Command, Companion, Running};
@@ -159,6 +161,7 @@ impl Deployment {
         let companions: Vec<Companion> = section(&source, &mut file, "companion")?;
         let observations: Vec<Observation> = section(&source, &mut file, "observation")?;
         let participants = participants(&source, &mut file, &directory)?;
+        let _: Vec<Hook> = Hook::read(&source, &mut file, &directory)?;
         let http = Http::read(&source, &mut file, &directory)?;
         let notify = Notify::read(&source, &mut file, &directory)?;
         let founding = founding::found(&source, file, &directory, now)?;

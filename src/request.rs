@@ -4,6 +4,7 @@
 //! told comes from the record; whatever is changed goes through the sequence like any other input.
 
 mod act;
+mod advise;
 mod answer;
 mod bench;
 mod briefcase;
@@ -34,7 +35,7 @@ use closer_contracts::id::{ActorId, DecisionId, EntityId, EvidenceId, GrantId, K
 use closer_contracts::id::{ArtifactId, CapabilityId, ChangeKindId, HandoffId, IncidentId, PurposeId, SourceId, Text};
 use closer_contracts::id::WorkId;
 use closer_contracts::item::{IdentityKind, Standing};
-use closer_contracts::refs::{ProducerRole, TargetPattern};
+use closer_contracts::refs::{Parameters, ProducerRole, Target, TargetPattern};
 use closer_contracts::refusal::{CheckKind, Denial, RefusalCode};
 use closer_contracts::time::Timestamp;
 use closer_protocol::{View, urgent};
@@ -226,6 +227,24 @@ pub enum Request {
     Keys(KeysRequest),
     /// Work that lies with an agent outside, asked for by whom it was issued to.
     Work(WorkRequest),
+    /// What the monitor says to something that an agent would do by its own hands.
+    Advise(AdviceDraft),
+}
+
+/// Something that an agent would do by its own hands.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct AdviceDraft {
+    /// What the agent calls its tool.
+    pub tool: Key,
+    /// The operation that the deployment takes it for.
+    pub operation: OperationId,
+    /// On what.
+    pub target: Target,
+    /// With which parameters.
+    pub parameters: Parameters,
+    /// The obligation it would serve, where one is named.
+    pub obligation_id: Option<ObligationId>,
 }
 
 /// What an agent outside asks about its own work (C5, C6).
@@ -402,7 +421,8 @@ impl Request {
             | Self::Rebuild
             | Self::Backup { .. }
             | Self::Keys(_)
-            | Self::Work(_) => false,
+            | Self::Work(_)
+            | Self::Advise(_) => false,
         }
     }
 }
@@ -451,7 +471,8 @@ impl Request {
             | Self::Rebuild
             | Self::Backup { .. }
             | Self::Keys(KeysRequest::Rotate { .. } | KeysRequest::Revoke { .. })
-            | Self::Work(_) => false,
+            | Self::Work(_)
+            | Self::Advise(_) => false,
         }
     }
 }
@@ -603,6 +624,7 @@ pub async fn answer(space: &dyn Space, identity: &ActorId, request: Request) -> 
         }
         Request::Keys(asked) => keys::answer(space, identity, asked).await,
         Request::Work(asked) => work::answer(space, identity, asked).await,
+        Request::Advise(draft) => advise::advise(space, identity, draft).await,
     }
 }
 

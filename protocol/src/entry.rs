@@ -1,5 +1,6 @@
 //! What a record's body holds, by its kind: the typed form that the fold reads and the builder writes.
 
+use crate::advice::Advice;
 use crate::conference::Proceeding;
 use crate::incident::IncidentStep;
 use crate::work::WorkTaken;
@@ -131,6 +132,8 @@ artifacts! {
     ReviewReceipt(ReviewReceipt) = "review_receipt" by receipt_id,
     /// An agent outside has taken up a unit of work.
     WorkTaken(WorkTaken) = "work_taken" by taken_id,
+    /// What was said to an agent about something that it would do itself.
+    Advice(Advice) = "advice" by advice_id,
 }
 
 impl ArtifactBody {
@@ -154,6 +157,7 @@ impl ArtifactBody {
             Self::ConferenceMove(_) => Some(SigningScope::ConferenceMove),
             Self::ReviewReceipt(_) => Some(SigningScope::ReviewReceipt),
             Self::WorkTaken(_) => Some(SigningScope::Result),
+            Self::Advice(_) => Some(SigningScope::Action),
             Self::ReadSet(_) | Self::Proceeding(_) => None,
         }
     }

@@ -305,7 +305,8 @@ impl Touched {
                 | ArtifactBody::ResponsibilityContract(_)
                 | ArtifactBody::HandoffConsent(_)
                 | ArtifactBody::ReviewReceipt(_)
-                | ArtifactBody::WorkTaken(_) => {}
+                | ArtifactBody::WorkTaken(_)
+                | ArtifactBody::Advice(_) => {}
             },
             Entry::Commit(commit) => self.by_commit(commit),
             Entry::Genesis(_)

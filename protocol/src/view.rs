@@ -502,7 +502,7 @@ impl View {
                 let entry = (reference, Arc::new((**confession).clone()));
                 self.confessions.insert(confession.confession_id.clone(), entry);
             }
-            ArtifactBody::RestrictionStatement(_) | ArtifactBody::HandoffConsent(_) => {}
+            ArtifactBody::RestrictionStatement(_) | ArtifactBody::HandoffConsent(_) | ArtifactBody::Advice(_) => {}
         }
         Ok(())
     }

@@ -3,6 +3,7 @@
 use super::eval::Eval;
 use super::event::Event;
 use super::handoff::Handoff;
+use super::hook::Asking;
 use super::incident::Incident;
 use super::restrict::{Grant, Restrict};
 use super::source::Source;
@@ -164,6 +165,14 @@ Examples:
         #[arg(value_name = "DIR")]
         folder: Option<PathBuf>,
     },
+    /// Answers a coding agent's hook before it uses a tool of its own: JSON in, a decision out.
+    #[command(after_help = "\
+Example, as the command of a PreToolUse hook:
+  closer hook DIR --as agent.review --agent claude-code
+
+Whatever keeps a verdict from being had is `deny`: a tool that no [[hook]] names, input that cannot be read, a deployment that
+nobody runs, a deadline that has passed. What is allowed is on record as advised; whether it happened is not known here.")]
+    Hook(Asking),
     /// Walks everything on disk and checks it against its digests.
     Verify,
     /// Throws the derived state away and builds it again from the log.
@@ -359,9 +368,11 @@ impl Arguments {
     /// The deployment's folder: that of the verb, that of `-C`, or the current one.
     pub(super) fn place(&self) -> Result<PathBuf, String> {
         let own = match &self.verb {
-            Verb::Init { folder } | Verb::Serve { folder } | Verb::Mcp { folder } | Verb::Run(Run { folder, .. }) => {
-                folder.as_ref()
-            }
+            Verb::Init { folder }
+            | Verb::Serve { folder }
+            | Verb::Mcp { folder }
+            | Verb::Hook(Asking { folder, .. })
+            | Verb::Run(Run { folder, .. }) => folder.as_ref(),
             Verb::Token(_)
             | Verb::Signin
             | Verb::Source(_)
@@ -454,6 +465,7 @@ impl Verb {
             | Self::Incident(_)
             | Self::Work(_)
             | Self::Mcp { .. }
+            | Self::Hook(_)
             | Self::Verify
             | Self::Rebuild
             | Self::Backup { .. }
@@ -516,6 +528,7 @@ impl Verb {
             | Self::Run(_)
             | Self::Serve { .. }
             | Self::Mcp { .. }
+            | Self::Hook(_)
             | Self::Token(_)
             | Self::Source(_)
             | Self::Signin

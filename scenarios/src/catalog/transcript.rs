@@ -100,6 +100,7 @@ fn of_artifact(artifact: &ArtifactBody) -> Option<Line> {
         ArtifactBody::DisclosureReceipt(receipt) => line("disclosure", &receipt.disclosure_id, "released"),
         ArtifactBody::Conference(contract) => line("conference", &contract.conference_id, "opened"),
         ArtifactBody::ReviewReceipt(receipt) => line("review", &receipt.subject, receipt.decision),
+        ArtifactBody::Advice(advice) => line("advice", &advice.operation, advice.verdict),
         ArtifactBody::WorkTaken(taken) => line("work", &taken.work_id, "taken"),
         ArtifactBody::ConferenceMove(made) => line("move", &made.actor, made.r#move),
         ArtifactBody::Proceeding(proceeding) => {

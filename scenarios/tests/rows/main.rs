@@ -39,6 +39,8 @@ mod many;
 #[cfg(test)]
 mod moves;
 #[cfg(test)]
+mod outside;
+#[cfg(test)]
 mod people;
 #[cfg(test)]
 mod planted;
