@@ -1,6 +1,7 @@
 //! Agents outside, driven by a real MCP client: work is taken and answered, and whatever else comes has its code.
 
 mod client;
+mod hooks;
 mod hostile;
 
 use crate::http::client::Served;

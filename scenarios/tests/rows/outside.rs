@@ -13,7 +13,7 @@ use closer_protocol::episode::Next;
 use closer_protocol::input::{Answer as Answered, Input};
 use closer_protocol::work::outside::{self, WorkStanding};
 use closer_protocol::work::{HandedIn, WorkTaken, hand_in};
-use closer_protocol::{Reply, work};
+use closer_protocol::{Reply, advice, work};
 use closer_scenarios::founding::identity;
 use closer_scenarios::{Deployment, Space, worker};
 
@@ -213,4 +213,48 @@ fn an_answer_from_outside_is_held_to_what_is_on_record() {
     refused(&returned(&mut space, "worker", &work_id, &text), Code::UnresolvedRef);
     assert_eq!(space.view().failures.get(&"worker".into()), Some(&1));
     assert!(work::failed_work(&"answer-x".into()).is_some());
+}
+
+fn asked(plan: &str) -> advice::Asked {
+    let proposal = &worker::proposal("p-o-1", plan);
+    advice::Asked {
+        actor: "worker".into(),
+        tool: "Shell".into(),
+        operation: proposal.operation.clone(),
+        target: proposal.target.clone(),
+        parameters: proposal.parameters.clone(),
+        obligation_id: None,
+    }
+}
+
+#[test]
+fn advice_is_what_the_monitor_says_at_that_moment_and_admits_nothing() {
+    let (mut space, _, _) = waiting("basic");
+    let objections = advice::objections(space.view(), &asked("basic"), &space.moment());
+    assert!(objections.is_empty(), "{objections:?}");
+    let go_on = advice::draft("advice-1".into(), asked("basic"), &objections);
+    recorded(&space.submit_artifact(go_on.clone(), participant("worker"), SigningScope::Action).unwrap());
+    // What is not said any more is not put on record as said.
+    let stale = advice::Advice { advice_id: "advice-2".into(), parameters: asked("other").parameters, ..go_on };
+    refused(&space.submit_artifact(stale, participant("worker"), SigningScope::Action).unwrap(), Code::StaleVersion);
+    let against = advice::objections(space.view(), &asked("other"), &space.moment());
+    assert_eq!(against.first().map(|denial| denial.code), Some(Code::OutOfBounds));
+    let against = advice::draft("advice-3".into(), asked("other"), &against);
+    assert_eq!((against.verdict.as_str(), against.code), ("advised_against", Some(Code::OutOfBounds)));
+    recorded(&space.submit_artifact(against, participant("worker"), SigningScope::Action).unwrap());
+    assert!(space.view().attempts.is_empty() && space.view().calls_under.is_empty(), "nothing is admitted or counted");
+    assert_eq!(space.world.effects().len(), 0);
+}
+
+#[test]
+fn advice_says_no_to_whoever_lacks_the_capability_or_a_grant() {
+    let (space, _, _) = waiting("basic");
+    let codes = |asked: &advice::Asked| -> Vec<Code> {
+        advice::objections(space.view(), asked, &space.moment()).iter().map(|denial| denial.code).collect()
+    };
+    let unable = advice::Asked { actor: "user".into(), ..asked("basic") };
+    assert_eq!(codes(&unable), [Code::CapabilityUndeclared]);
+    let unknown = advice::Asked { operation: "plan.destroy".into(), ..asked("basic") };
+    assert!(codes(&unknown).contains(&Code::UnregisteredOperation));
+    assert!(codes(&unknown).contains(&Code::MissingAuthority));
 }
