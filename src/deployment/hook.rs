@@ -58,7 +58,7 @@ impl Hook {
                 let reason = "this is a JSON pointer into what the agent sends: it begins with a slash, as `/tool_input/command`";
                 return Err(source.misfit(format!("hook.{index}.parameters.{name}"), reason));
             }
-            hook.beneath = hook.beneath.take().map(|beneath| plain(&directory.join(beneath)).unwrap_or_default());
+            hook.beneath = hook.beneath.take().map(|beneath| settled(&directory.join(beneath)));
         }
         Ok(hooks)
     }
@@ -107,6 +107,18 @@ impl Hook {
 
 fn text<'a>(input: &'a Value, pointer: &str) -> Result<&'a str, String> {
     input.pointer(pointer).and_then(Value::as_str).ok_or_else(|| format!("the agent sent no text at {pointer}"))
+}
+
+/// A path as a deployment writes it, without `.` and `..`.
+fn settled(path: &Path) -> PathBuf {
+    path.components().fold(PathBuf::new(), |mut settled, part| {
+        match part {
+            Component::ParentDir => drop(settled.pop()),
+            Component::CurDir => {}
+            Component::Prefix(_) | Component::RootDir | Component::Normal(_) => settled.push(part),
+        }
+        settled
+    })
 }
 
 /// A path without `.`; none where it has `..`, which leads wherever a link points.
@@ -158,6 +170,11 @@ mod tests {
         for outside in ["/etc/passwd", "../a.md", "/work/site/../x", "/work/site2/a", "/work/site", "/work/site/"] {
             assert_eq!(address(outside), None, "{outside}");
         }
+    }
+
+    #[test]
+    fn a_folder_of_the_deployment_is_settled_before_it_is_compared() {
+        assert_eq!(settled(Path::new("/a/b/../site/./x")), Path::new("/a/site/x"));
     }
 
     #[test]

@@ -75,7 +75,17 @@ pub(crate) fn run(root: &Path, args: &Args) -> Result<()> {
         let asked_for = match step {
             Step::Browser => args.with_browser,
             Step::Mcp => args.with_mcp,
-            _ => true,
+            Step::Tools
+            | Step::Fmt
+            | Step::Arch
+            | Step::Tidy
+            | Step::Trace
+            | Step::Clippy
+            | Step::Docs
+            | Step::Proof
+            | Step::Doctests
+            | Step::Tests
+            | Step::Model => true,
         };
         if args.only.is_empty() { asked_for && !args.skip.contains(step) } else { args.only.contains(step) }
     };

@@ -84,12 +84,10 @@ fn a_built_in_tool_is_allowed_where_the_monitor_would_and_denied_everywhere_else
     }
     assert_eq!(run.stop(), Some(0));
 
-    let advised = entries(&place).into_iter().filter_map(|(_, entry)| match entry {
-        Entry::Artifact(artifact) => match &*artifact {
-            ArtifactBody::Advice(advice) => Some((advice.verdict.as_str(), advice.code.map(|code| code.as_str()))),
-            _ => None,
-        },
-        _ => None,
+    let advised = entries(&place).into_iter().filter_map(|(_, entry)| {
+        let Entry::Artifact(artifact) = entry else { return None };
+        let ArtifactBody::Advice(advice) = &*artifact else { return None };
+        Some((advice.verdict.as_str(), advice.code.map(|code| code.as_str())))
     });
     let advised: Vec<_> = advised.collect();
     let said = |verdict: &str| advised.iter().filter(|(said, _)| *said == verdict).count();

@@ -71,9 +71,9 @@ async fn of_a_hundred_sessions_one_takes_the_work_and_one_answer_counts() {
         tokio::spawn(async move {
             let revision = Revision::BOTH[index % 2];
             let session = Connected::http(port, &token, revision).await;
-            let code = |told: super::client::Told| match told.0.is_error {
-                Some(true) => told.0.structured_content.unwrap()["code"].as_str().unwrap().to_owned(),
-                _ => "done".to_owned(),
+            let code = |told: super::client::Told| match told.0.is_error.unwrap_or_default() {
+                true => told.0.structured_content.unwrap()["code"].as_str().unwrap().to_owned(),
+                false => "done".to_owned(),
             };
             let taken = code(session.call("closer_work_take", json!({ "work_id": work_id })).await);
             let returned = session.call("closer_work_return", json!({ "work_id": work_id, "answer": *answer })).await;
