@@ -4,7 +4,7 @@ use crate::support::{begun, recorded, refused, until};
 use closer_contracts::RefusalCode as Code;
 use closer_contracts::auth::SigningScope;
 use closer_contracts::envelope::Payload;
-use closer_contracts::id::{EpisodeId, EvidenceId, WorkId};
+use closer_contracts::id::{ActorId, EpisodeId, EvidenceId, WorkId};
 use closer_contracts::item::{IdentityKind, Item};
 use closer_contracts::refs::{ActorRef, Amounts, ProducerRole};
 use closer_contracts::shows;
@@ -99,7 +99,7 @@ fn a_malformed_answer_from_outside_counts_once_and_is_never_mended() {
     ] {
         let (mut space, episode_id, work_id) = waiting("basic");
         refused(&returned(&mut space, "worker", &work_id, text), Code::SchemaInvalid);
-        assert_eq!(space.view().failures.get(&"worker".into()), Some(&1), "{text:?}");
+        assert_eq!(space.view().failures.get(&ActorId::from("worker")), Some(&1), "{text:?}");
         let answer = nothing(&space, &work_id);
         refused(&returned(&mut space, "worker", &work_id, &answer), Code::Duplicate);
         let told = outside::told(space.view(), &"worker".into(), &work_id, &space.moment()).expect("its own");
@@ -211,7 +211,7 @@ fn an_answer_from_outside_is_held_to_what_is_on_record() {
     answer.assessments = vec![worker::relation(space.view(), "p-o-1", &invented, Relation::Supports)];
     let text = serde_json::to_vec(&answer).unwrap();
     refused(&returned(&mut space, "worker", &work_id, &text), Code::UnresolvedRef);
-    assert_eq!(space.view().failures.get(&"worker".into()), Some(&1));
+    assert_eq!(space.view().failures.get(&ActorId::from("worker")), Some(&1));
     assert!(work::failed_work(&"answer-x".into()).is_some());
 }
 
