@@ -31,9 +31,9 @@ use closer_contracts::Digest;
 use closer_contracts::audit::RestrictionStatement;
 use closer_contracts::envelope::Extensions;
 use closer_contracts::handoff::Owed;
+use closer_contracts::id::WorkId;
 use closer_contracts::id::{ActorId, DecisionId, EntityId, EvidenceId, GrantId, Key, KeyId, ObligationId, OperationId};
 use closer_contracts::id::{ArtifactId, CapabilityId, ChangeKindId, HandoffId, IncidentId, PurposeId, SourceId, Text};
-use closer_contracts::id::WorkId;
 use closer_contracts::item::{IdentityKind, Standing};
 use closer_contracts::refs::{Parameters, ProducerRole, Target, TargetPattern};
 use closer_contracts::refusal::{CheckKind, Denial, RefusalCode};
@@ -665,14 +665,12 @@ pub(crate) fn shut_out(view: &View, identity: &ActorId) -> Option<Answer> {
 /// participant that runs in it.
 fn not_to_be_spoken_for(view: &View, identity: &ActorId) -> Option<Answer> {
     let registered = view.state.identity(identity);
-    let allowed = registered.is_some_and(|registered| {
-        match registered.kind {
-            IdentityKind::Agent => true,
-            IdentityKind::User | IdentityKind::Issuer | IdentityKind::Producer => {
-                !registered.roles.contains(&ProducerRole::Participant)
-            }
-            IdentityKind::Endpoint | IdentityKind::Service => false,
+    let allowed = registered.is_some_and(|registered| match registered.kind {
+        IdentityKind::Agent => true,
+        IdentityKind::User | IdentityKind::Issuer | IdentityKind::Producer => {
+            !registered.roles.contains(&ProducerRole::Participant)
         }
+        IdentityKind::Endpoint | IdentityKind::Service => false,
     });
     let denial = || {
         let reason =

@@ -1,4 +1,4 @@
-"""An agent in one file, over HTTP, with nothing but Python's own library: takes its work, answers it, until none waits.
+"""An agent in one file, over HTTP, with nothing but Python's own library: takes its work and answers it, for a while.
 
     python3 agent.py http://127.0.0.1:8460 TOKEN [SECONDS]
 """
@@ -73,12 +73,10 @@ def answer(packet):
     }
 
 
-answered = 0
-while time.monotonic() < UNTIL and answered < 2:
+while time.monotonic() < UNTIL:
     packet = ask("POST", "/v1/work/take")["packet"]
     if packet is None:
         time.sleep(0.1)
         continue
     ask("POST", f"/v1/work/{packet['work_id']}/result", answer(packet))
-    answered += 1
     print(f"answered {packet['work_id']}")

@@ -14,14 +14,14 @@ use crate::view::View;
 use closer_contracts::action::Action;
 use closer_contracts::branch;
 use closer_contracts::contract::Check;
-use closer_contracts::id::{
-    ActionId, ActorId, ArtifactId, AttemptId, GrantId, Id, Key, ObligationId, OperationId,
-};
+use closer_contracts::id::{ActionId, ActorId, ArtifactId, AttemptId, GrantId, Id, Key, ObligationId, OperationId};
 use closer_contracts::refs::{Parameters, ProducerRole, Target};
 use closer_contracts::refusal::{CheckKind, Denial, RefusalCode as Code, foremost};
 use closer_contracts::work::{ActionProposal, Postcondition};
 use closer_contracts::{Digest, Fault, word_enum};
-use closer_monitor::{AttemptStanding, DisclosureStanding, KeyStanding, Ownership, OwnershipStanding, Reservation, Situation};
+use closer_monitor::{
+    AttemptStanding, DisclosureStanding, KeyStanding, Ownership, OwnershipStanding, Reservation, Situation,
+};
 use serde::{Deserialize, Serialize};
 
 word_enum! {

@@ -4,10 +4,10 @@ mod answer;
 pub mod outside;
 mod question;
 
-pub(crate) use answer::{answer, repeated, settle, unanswered};
 pub use answer::{HandedIn, draft_result, failed_work, hand_in, read_answer};
-pub(crate) use outside::take;
+pub(crate) use answer::{answer, repeated, settle, unanswered};
 pub use outside::WorkTaken;
+pub(crate) use outside::take;
 
 use crate::batch::Batch;
 use crate::coalition;

@@ -46,11 +46,7 @@ pub struct Hook {
 
 impl Hook {
     /// Reads the list out of the file.
-    pub(super) fn read(
-        source: &Source,
-        file: &mut Map<String, Value>,
-        directory: &Path,
-    ) -> Result<Vec<Self>, Misfit> {
+    pub(super) fn read(source: &Source, file: &mut Map<String, Value>, directory: &Path) -> Result<Vec<Self>, Misfit> {
         let mut hooks: Vec<Self> = super::section(source, file, "hook")?;
         for (index, hook) in hooks.iter_mut().enumerate() {
             let pointer = hook.parameters.iter().find(|(_, pointer)| !pointer.starts_with('/'));
@@ -96,7 +92,11 @@ impl Hook {
                     .ok_or_else(|| format!("the address lies outside {}", beneath.display()))?
             }
         };
-        let target = Target { r#type: self.target_type.clone(), account: self.account.clone(), address: address.as_str().into() };
+        let target = Target {
+            r#type: self.target_type.clone(),
+            account: self.account.clone(),
+            address: address.as_str().into(),
+        };
         let value = |pointer: &String| {
             input.pointer(pointer).cloned().map(Plain).ok_or_else(|| format!("the agent sent nothing at {pointer}"))
         };

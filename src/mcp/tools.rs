@@ -98,7 +98,8 @@ fn returning() -> Value {
         "description": "One RESULT as in $defs/RESULT, every list there, empty where it has nothing; or one move as in $defs/MOVE \
                         where the work asks for a move. What does not meet that is a failure that counts, and is not answered again.",
     });
-    let mut schema = object(&json!({ "work_id": id("The work it answers."), "answer": answer }), &["work_id", "answer"]);
+    let mut schema =
+        object(&json!({ "work_id": id("The work it answers."), "answer": answer }), &["work_id", "answer"]);
     if let Some(members) = schema.as_object_mut() {
         members.insert("$defs".to_owned(), definitions);
     }

@@ -227,7 +227,8 @@ fn next_in_words(view: &View, next: &Next) -> String {
         Next::Convene { coalition_id } => format!("open the conference of {coalition_id}"),
         Next::Confer { conference_id, .. } => format!("go on with the conference {conference_id}"),
         Next::Ask { work_id, participant } => {
-            let taken = view.taken.get(work_id).map(|at| format!(", who took {work_id} up at {at}")).unwrap_or_default();
+            let taken =
+                view.taken.get(work_id).map(|at| format!(", who took {work_id} up at {at}")).unwrap_or_default();
             format!("wait for the answer of {participant}{taken}")
         }
         Next::Act { proposal, grant, .. } => format!("plan {} under {grant}", proposal.operation),

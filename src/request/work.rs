@@ -47,7 +47,7 @@ async fn take(space: &dyn Space, identity: &ActorId, work_id: Option<WorkId>) ->
         return Ok(Answer::done(json!({ "work": null, "packet": null }), vec![text]));
     };
     let producer = ActorRef { actor_id: identity.clone(), role: ProducerRole::Participant };
-    let reply = match space.artifact(WorkTaken::of(&work_id).into(), producer, None) {
+    let reply = match space.artifact(WorkTaken::of(identity, &work_id).into(), producer, None) {
         Ok(submission) => space.submit(Input::Artifact(submission)).await?,
         Err(fault) => Reply::Refused(vec![fault.into()]),
     };

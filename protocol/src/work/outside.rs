@@ -29,27 +29,25 @@ use serde::{Deserialize, Serialize};
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct WorkTaken {
-    /// Its id, made from that of the work, so that work is taken up once.
+    /// Its id, made from whom and what, so that work is taken up once and nobody can tell by it what another took.
     pub taken_id: ArtifactId,
     /// The work.
     pub work_id: WorkId,
 }
 
 impl WorkTaken {
-    /// The statement that this work is taken up.
+    /// An agent's statement that it takes this work up.
     #[must_use]
-    pub fn of(work_id: &WorkId) -> Self {
-        Self { taken_id: ArtifactId::new(crate::derived_id("taken", work_id.as_str())), work_id: work_id.clone() }
+    pub fn of(actor: &ActorId, work_id: &WorkId) -> Self {
+        let taken_id = ArtifactId::new(crate::derived_id("taken", &format!("{actor}.{work_id}")));
+        Self { taken_id, work_id: work_id.clone() }
     }
 }
 
 impl Check for WorkTaken {
     fn check(&self) -> Result<(), Fault> {
-        self.work_id.check().map_err(|fault| fault.within("work_id"))?;
-        match *self == Self::of(&self.work_id) {
-            true => Ok(()),
-            false => Err(Fault::schema("the id is not the one that the work gives it").within("taken_id")),
-        }
+        self.taken_id.check().map_err(|fault| fault.within("taken_id"))?;
+        self.work_id.check().map_err(|fault| fault.within("work_id"))
     }
 }
 
@@ -220,7 +218,12 @@ pub(crate) fn take(
 ) -> Result<Reply, Fault> {
     let producer = &submission.producer.actor_id;
     let work = match handed_out(deciding.view, producer, &taken.work_id, deciding.at) {
-        Ok(work) => work,
+        Ok(work) if branch!("work.taken_under_its_own_id", *taken == WorkTaken::of(producer, &taken.work_id)) => work,
+        Ok(_) => {
+            let reason = "the id is not the one that this agent and this work give it";
+            let denial = Denial::new(Code::SchemaInvalid, CheckKind::Schema, reason).of(&taken.taken_id);
+            return deciding.refuse(Id::new(taken.taken_id.as_str()), None, vec![denial]);
+        }
         Err(denial) => {
             let digest = submission.content.digest()?;
             return deciding.refuse(Id::new(taken.taken_id.as_str()), Some(digest), vec![denial]);
@@ -241,7 +244,12 @@ pub(crate) fn take(
 /// # Errors
 /// `unresolved_ref` for work of another; `duplicate` once it is answered or has failed; `no_answer` once its time is over;
 /// `restricted` where its packet was withdrawn.
-pub fn packet<'a>(view: &'a View, actor: &ActorId, work_id: &WorkId, at: &Moment) -> Result<&'a OnRecord<Work>, Denial> {
+pub fn packet<'a>(
+    view: &'a View,
+    actor: &ActorId,
+    work_id: &WorkId,
+    at: &Moment,
+) -> Result<&'a OnRecord<Work>, Denial> {
     handed_out(view, actor, work_id, at)
 }
 

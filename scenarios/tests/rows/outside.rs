@@ -37,7 +37,7 @@ fn participant(id: &str) -> ActorRef {
 }
 
 fn take(space: &mut Space, by: &str, work_id: &WorkId) -> Reply {
-    space.submit_artifact(WorkTaken::of(work_id), participant(by), SigningScope::Result).unwrap()
+    space.submit_artifact(WorkTaken::of(&by.into(), work_id), participant(by), SigningScope::Result).unwrap()
 }
 
 fn nothing(space: &Space, work_id: &WorkId) -> Vec<u8> {
@@ -127,6 +127,7 @@ fn work_is_taken_up_once_and_by_nobody_else() {
     refused(&take(&mut space, "worker-2", &work_id), Code::UnresolvedRef);
     recorded(&take(&mut space, "worker", &work_id));
     refused(&take(&mut space, "worker", &work_id), Code::Duplicate);
+    refused(&take(&mut space, "worker-2", &work_id), Code::UnresolvedRef);
     let told = outside::told(space.view(), &"worker".into(), &work_id, &space.moment()).expect("its own");
     assert_eq!(told.standing, WorkStanding::Taken.as_str());
     assert!(outside::packet(space.view(), &"worker".into(), &work_id, &space.moment()).is_ok(), "and read again");
@@ -137,7 +138,7 @@ fn work_is_taken_up_once_and_by_nobody_else() {
 #[test]
 fn a_statement_under_another_id_takes_nothing_up() {
     let (mut space, _, work_id) = waiting("basic");
-    let forged = WorkTaken { taken_id: "taken-other".into(), ..WorkTaken::of(&work_id) };
+    let forged = WorkTaken { taken_id: "taken-other".into(), ..WorkTaken::of(&"worker".into(), &work_id) };
     refused(&space.submit_artifact(forged, participant("worker"), SigningScope::Result).unwrap(), Code::SchemaInvalid);
     recorded(&take(&mut space, "worker", &work_id));
 }

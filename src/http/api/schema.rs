@@ -74,7 +74,10 @@ pub(crate) fn work(_: &mut SchemaGenerator) -> Schema {
 
 pub(crate) fn work_packet(generator: &mut SchemaGenerator) -> Schema {
     let packet = generator.subschema_for::<closer_contracts::work::Work>();
-    object(&[("work", json!({ "anyOf": [work_entry(), { "type": "null" }] }))], &[("packet", json!({ "anyOf": [packet, { "type": "null" }] }))])
+    object(
+        &[("work", json!({ "anyOf": [work_entry(), { "type": "null" }] }))],
+        &[("packet", json!({ "anyOf": [packet, { "type": "null" }] }))],
+    )
 }
 
 pub(crate) fn work_answer(generator: &mut SchemaGenerator) -> Schema {

@@ -37,7 +37,7 @@ pub(super) fn deployment() -> Place {
     let (text, _) = text.split_once("[[participant]]").unwrap();
     let (before, after) = text.split_once("actor_id = \"agent.worker\"\nkind = \"producer\"").unwrap();
     Place::with(&format!(
-        "{before}actor_id = \"agent.worker\"\nkind = \"agent\"{after}\n[[identity]]\nactor_id = \"agent.other\"\nkind = \"agent\"\n\
+        "{before}actor_id = \"agent.worker\"\nkind = \"agent\"{after}\n[[identity]]\nactor_id = \"agent.zero\"\nkind = \"agent\"\n\
          roles = [\"participant\"]\n"
     ))
 }
@@ -76,6 +76,8 @@ impl Connected {
     }
 
     async fn over_http(port: u16, token: &str, revision: Revision) -> Result<Self, Box<ClientInitializeError>> {
+        // Whoever comes first installs it.
+        let _ = rustls::crypto::ring::default_provider().install_default();
         let uri = format!("http://127.0.0.1:{port}/mcp");
         let config = StreamableHttpClientTransportConfig::with_uri(uri).auth_header(token);
         let transport = StreamableHttpClientTransport::from_config(config);

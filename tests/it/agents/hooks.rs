@@ -67,11 +67,19 @@ fn a_built_in_tool_is_allowed_where_the_monitor_would_and_denied_everywhere_else
 
     // Beyond the grant, outside the folder, unmapped, incomplete, another event, no input at all.
     decided(&asked(&place, "claude-code", &[], &claude(&place, "Write", &write("other.txt"))), "deny", "out_of_bounds");
-    decided(&asked(&place, "gemini-cli", &[], &gemini(&place, "write_file", &write("other.txt"))), "deny", "out_of_bounds");
+    decided(
+        &asked(&place, "gemini-cli", &[], &gemini(&place, "write_file", &write("other.txt"))),
+        "deny",
+        "out_of_bounds",
+    );
     for outside in ["../office-hours.txt", "/etc/hosts", ""] {
         decided(&asked(&place, "claude-code", &[], &claude(&place, "Write", &write(outside))), "deny", "outside");
     }
-    decided(&asked(&place, "claude-code", &[], &claude(&place, "Bash", &json!({ "command": "true" }))), "deny", "`Bash`");
+    decided(
+        &asked(&place, "claude-code", &[], &claude(&place, "Bash", &json!({ "command": "true" }))),
+        "deny",
+        "`Bash`",
+    );
     decided(&asked(&place, "gemini-cli", &[], &gemini(&place, "Write", &write("office-hours.txt"))), "deny", "`Write`");
     let without = json!({ "file_path": "office-hours.txt" });
     decided(&asked(&place, "claude-code", &[], &claude(&place, "Write", &without)), "deny", "nothing at");
@@ -82,7 +90,7 @@ fn a_built_in_tool_is_allowed_where_the_monitor_would_and_denied_everywhere_else
     for broken in ["", "{", "[]", "null", "{\"hook_event_name\":\"PreToolUse\"}"] {
         decided(&asked(&place, "claude-code", &[], broken), "deny", "input");
     }
-    assert_eq!(run.stop(), Some(0));
+    assert!(matches!(run.stop(), Some(0 | 8)), "it ends by itself, with or without something open");
 
     let advised = entries(&place).into_iter().filter_map(|(_, entry)| {
         let Entry::Artifact(artifact) = entry else { return None };
@@ -104,7 +112,7 @@ fn a_restriction_turns_advice_at_once() {
     decided(&asked(&place, "claude-code", &[], &input), "allow", "");
     place.call(&["grant", "revoke", "grant.office-hours", "--reason", "no more"]).expect(0);
     decided(&asked(&place, "claude-code", &[], &input), "deny", "grant_revoked");
-    assert_eq!(run.stop(), Some(0));
+    assert!(matches!(run.stop(), Some(0 | 8)), "it ends by itself, with or without something open");
 }
 
 #[test]
@@ -126,5 +134,5 @@ fn where_no_verdict_is_had_the_answer_is_deny() {
         command.stdin(Stdio::null()).output().unwrap()
     };
     decided(&serde_json::from_slice(&unnamed.stdout).unwrap(), "deny", "--as");
-    assert_eq!(run.stop(), Some(0));
+    assert!(matches!(run.stop(), Some(0 | 8)), "it ends by itself, with or without something open");
 }

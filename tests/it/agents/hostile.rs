@@ -13,7 +13,7 @@ async fn each_wrong_call_has_its_code_and_takes_nothing_from_anybody() {
     let place = deployment();
     let run = place.running(&["--until-stopped"]);
     let agent = Connected::stdio(&place, "agent.worker", Revision::Stateless).await;
-    let other = Connected::stdio(&place, "agent.other", Revision::Handshake).await;
+    let other = Connected::stdio(&place, "agent.zero", Revision::Handshake).await;
     let work_id = working(&agent).await;
     let packet = agent.call("closer_work_take", json!({ "work_id": work_id })).await.done()["packet"].clone();
     let answer = answer_to(&packet);
@@ -48,8 +48,9 @@ async fn each_wrong_call_has_its_code_and_takes_nothing_from_anybody() {
     assert_eq!((&why["work"]["standing"], &why["work"]["failed"][0]), (&json!("failed"), &json!("schema_invalid")));
     agent.end().await;
     other.end().await;
-    assert_eq!(run.stop(), Some(0));
-    let kept: Vec<_> = entries(&place).into_iter().filter_map(|(_, entry)| refusal(&entry).map(|kept| kept.code.as_str())).collect();
+    assert!(matches!(run.stop(), Some(0 | 8)), "it ends by itself, with or without something open");
+    let kept: Vec<_> =
+        entries(&place).into_iter().filter_map(|(_, entry)| refusal(&entry).map(|kept| kept.code.as_str())).collect();
     for code in ["unresolved_ref", "duplicate", "schema_invalid"] {
         assert!(kept.contains(&code), "{code} is on record: {kept:?}");
     }
