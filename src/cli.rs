@@ -9,9 +9,11 @@ mod event;
 mod exit;
 mod gate;
 mod handoff;
+mod hook;
 mod incident;
 mod init;
 mod keys;
+mod mcp;
 mod output;
 mod progress;
 mod restrict;
@@ -21,6 +23,7 @@ mod signed;
 mod source;
 mod talk;
 mod token;
+mod work;
 
 pub use exit::Exit;
 
@@ -138,6 +141,8 @@ async fn perform(arguments: Arguments, talk: Talk) -> Exit {
         Verb::Serve { .. } => serve::serve(directory, talk).await,
         Verb::Gate(arguments) => gate::gate(directory, identity, arguments, talk).await,
         Verb::Token(verb) => token::token(directory, identity, verb, talk).await,
+        Verb::Mcp { .. } => mcp::mcp(directory, identity, talk).await,
+        Verb::Hook(asking) => return hook::hook(directory, identity, &asking, talk).await,
         Verb::Source(verb) => source::source(directory, identity, verb, talk).await,
         Verb::Signin => token::signin(directory, identity, talk).await,
         Verb::Restore { backup, destination } => init::restore(&backup, &destination, talk),
@@ -163,6 +168,7 @@ async fn perform(arguments: Arguments, talk: Talk) -> Exit {
         | Verb::Receipt(_)
         | Verb::Export { .. }
         | Verb::Incident(_)
+        | Verb::Work(_)
         | Verb::Verify
         | Verb::Rebuild
         | Verb::Backup { .. }

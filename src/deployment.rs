@@ -10,6 +10,7 @@ mod defaults;
 mod distinct;
 mod fits;
 mod founding;
+mod hook;
 mod http;
 mod moments;
 mod naming;
@@ -20,6 +21,7 @@ mod rehearsal;
 mod servers;
 mod source;
 
+pub use hook::{Agent, Hook};
 pub use http::{Http, LISTEN, Mapping, Person, Scheme, Tls, Webhook, When};
 pub use notify::{Channel, Notify, Protection, Quiet, Shape, Smtp};
 pub(crate) use process::absolute_program;
@@ -165,6 +167,7 @@ impl Deployment {
         let observations: Vec<Observation> = section(&source, &mut file, "observation")?;
         let participants = participants(&source, &mut file, &directory)?;
         let servers = servers::read(&source, &mut file, &directory)?;
+        let _: Vec<Hook> = Hook::read(&source, &mut file, &directory)?;
         let http = Http::read(&source, &mut file, &directory)?;
         let notify = Notify::read(&source, &mut file, &directory)?;
         let founding = founding::found(&source, file, &directory, now)?;

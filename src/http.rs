@@ -18,7 +18,7 @@ mod tls;
 
 pub(crate) use api::changes;
 pub(crate) use api::events::draft as cloud_event;
-pub use door::{Door, Peer};
+pub use door::{Caller, Door, Peer};
 pub(crate) use guard::whole;
 pub(crate) use hooks::draft as hook_event;
 pub use openapi::document;

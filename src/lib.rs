@@ -9,9 +9,11 @@ pub mod deployment;
 pub mod gate;
 pub mod http;
 pub mod keys;
+pub mod mcp;
 
 mod error;
 pub mod notify;
+pub mod refusals;
 pub mod request;
 pub mod socket;
 pub mod space;

@@ -4,6 +4,7 @@
 //! told comes from the record; whatever is changed goes through the sequence like any other input.
 
 mod act;
+mod advise;
 mod answer;
 mod bench;
 mod briefcase;
@@ -24,6 +25,7 @@ mod restrict;
 mod trigger;
 mod why;
 mod words;
+mod work;
 
 use crate::error::Error;
 use crate::space::Space;
@@ -31,12 +33,13 @@ use closer_contracts::audit::{Declaration, RestrictionStatement, UserDecision};
 use closer_contracts::delta::Change;
 use closer_contracts::envelope::Extensions;
 use closer_contracts::handoff::Owed;
+use closer_contracts::id::WorkId;
 use closer_contracts::id::{ActorId, DecisionId, EntityId, EvidenceId, GrantId, Key, KeyId, ObligationId, OperationId};
 use closer_contracts::id::{
     ArtifactId, CapabilityId, ChangeKindId, HandoffId, IncidentId, PurposeId, RestrictionId, SourceId, Text,
 };
 use closer_contracts::item::{IdentityKind, Standing};
-use closer_contracts::refs::{ProducerRole, TargetPattern};
+use closer_contracts::refs::{Parameters, ProducerRole, Target, TargetPattern};
 use closer_contracts::refusal::{CheckKind, Denial, RefusalCode};
 use closer_contracts::time::Timestamp;
 use closer_protocol::{View, urgent};
@@ -250,6 +253,64 @@ pub enum Request {
     BenchConfirm(ConfirmDraft),
     /// Exact actions that are called for from outside, and what became of them.
     Call(CallRequest),
+    /// Work that lies with an agent outside, asked for by whom it was issued to.
+    Work(WorkRequest),
+    /// What the monitor says to something that an agent would do by its own hands.
+    Advise(AdviceDraft),
+}
+
+/// Something that an agent would do by its own hands.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct AdviceDraft {
+    /// What the agent calls its tool.
+    pub tool: Key,
+    /// The operation that the deployment takes it for.
+    pub operation: OperationId,
+    /// On what.
+    pub target: Target,
+    /// With which parameters.
+    pub parameters: Parameters,
+    /// The obligation it would serve, where one is named.
+    pub obligation_id: Option<ObligationId>,
+}
+
+/// What an agent outside asks about its own work (C5, C6).
+#[derive(Debug, Clone, Serialize, Deserialize)]
+#[serde(tag = "step", rename_all = "snake_case", deny_unknown_fields)]
+pub enum WorkRequest {
+    /// The work that waits for its answer.
+    List {
+        /// Settled work too.
+        all: bool,
+    },
+    /// Takes work up, once.
+    Take {
+        /// Which; without one, that which has waited longest.
+        work_id: Option<WorkId>,
+    },
+    /// The packet of work, as it was released.
+    Read {
+        /// Which.
+        work_id: WorkId,
+    },
+    /// Hands an answer in.
+    Return {
+        /// To which work.
+        work_id: WorkId,
+        /// The answer's text, as it was written.
+        answer: String,
+    },
+    /// What became of work, and why.
+    Why {
+        /// Which.
+        work_id: WorkId,
+    },
+    /// Where a packet stands that an answer led to.
+    Packet {
+        /// Which.
+        decision_id: DecisionId,
+    },
 }
 
 /// What is asked about responsibilities (§6.4).
@@ -404,7 +465,9 @@ impl Request {
             | Self::Backup { .. }
             | Self::Keys(_)
             | Self::BenchConfirm(_)
-            | Self::Call(_) => false,
+            | Self::Call(_)
+            | Self::Work(_)
+            | Self::Advise(_) => false,
         }
     }
 }
@@ -458,7 +521,9 @@ impl Request {
             | Self::Rebuild
             | Self::Backup { .. }
             | Self::Keys(KeysRequest::Rotate { .. } | KeysRequest::RotateDraft { .. } | KeysRequest::Revoke { .. })
-            | Self::Call(_) => false,
+            | Self::Call(_)
+            | Self::Work(_)
+            | Self::Advise(_) => false,
         }
     }
 }
@@ -624,6 +689,8 @@ pub async fn answer(space: &dyn Space, identity: &ActorId, request: Request) -> 
         Request::Keys(asked) => keys::answer(space, identity, asked).await,
         Request::BenchConfirm(draft) => confirm::confirm(space, identity, draft).await,
         Request::Call(asked) => call::answer(space, identity, asked).await,
+        Request::Work(asked) => work::answer(space, identity, asked).await,
+        Request::Advise(draft) => advise::advise(space, identity, draft).await,
     }
 }
 
@@ -662,15 +729,16 @@ pub(crate) fn shut_out(view: &View, identity: &ActorId) -> Option<Answer> {
     not_to_be_spoken_for(view, identity).or_else(|| (!current).then(|| Answer::refused(&[denial()])))
 }
 
-/// A face speaks for people and for what observes on their behalf, never for the runtime's services or a participant.
+/// A face speaks for people, for what observes on their behalf and for agents outside, never for the runtime's services or a
+/// participant that runs in it.
 fn not_to_be_spoken_for(view: &View, identity: &ActorId) -> Option<Answer> {
     let registered = view.state.identity(identity);
-    let allowed = registered.is_some_and(|registered| {
-        let own = match registered.kind {
-            IdentityKind::User | IdentityKind::Issuer | IdentityKind::Producer => true,
-            IdentityKind::Endpoint | IdentityKind::Service => false,
-        };
-        own && !registered.roles.contains(&ProducerRole::Participant)
+    let allowed = registered.is_some_and(|registered| match registered.kind {
+        IdentityKind::Agent => true,
+        IdentityKind::User | IdentityKind::Issuer | IdentityKind::Producer => {
+            !registered.roles.contains(&ProducerRole::Participant)
+        }
+        IdentityKind::Endpoint | IdentityKind::Service => false,
     });
     let denial = || {
         let reason =

@@ -136,7 +136,7 @@ pub(crate) fn misfit(bytes: &[u8], value: Value, explain: impl FnOnce(Value) -> 
 ///
 /// # Errors
 /// `oversize`.
-pub(crate) fn check_size(bytes: &[u8]) -> Result<(), Fault> {
+pub fn check_size(bytes: &[u8]) -> Result<(), Fault> {
     match crate::branch!("canonical.payload_beyond_bound", bytes.len() > PAYLOAD_BYTES_MAX) {
         true => Err(Fault::oversize(format!("a payload has at most {PAYLOAD_BYTES_MAX} bytes"))),
         false => Ok(()),

@@ -83,6 +83,20 @@ pub fn judge(situation: &Situation<'_>) -> Verdict {
     }
 }
 
+/// What speaks against an action that somebody else would carry out: everything that is known of it before it is assessed and
+/// sent. It admits nothing, and nothing follows from it but what whoever asked does with it.
+#[must_use]
+pub fn foresee(situation: &Situation<'_>) -> Vec<Denial> {
+    let mut denials = Vec::new();
+    clock(situation, &mut denials);
+    let entry = registry(situation, &mut denials);
+    target_and_parameters(situation, entry, &mut denials);
+    let _: Option<&Grant> = grant(situation, &mut denials);
+    constraints(situation, &mut denials);
+    restrictions(situation, &mut denials);
+    denials
+}
+
 fn admission(situation: &Situation<'_>, entry: &OperationEntry, grant: &Grant) -> Admission {
     let permit_ms = situation.state.profile().map_or(0, |profile| profile.limits.permit_ms);
     let by_limit = situation.now.plus_ms(permit_ms);

@@ -13,7 +13,7 @@ mod release;
 mod situation;
 
 pub use bounds::{covers, violates};
-pub use judge::{Admission, Verdict, judge};
+pub use judge::{Admission, Verdict, foresee, judge};
 pub use release::{Appended, LastCheck, NotSent, Permit, release};
 pub use situation::{
     AttemptStanding, ClockStanding, DisclosureStanding, KeyStanding, MovedFact, Offered, Ownership, OwnershipStanding,

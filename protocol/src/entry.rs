@@ -1,8 +1,10 @@
 //! What a record's body holds, by its kind: the typed form that the fold reads and the builder writes.
 
+use crate::advice::Advice;
 use crate::call::Call;
 use crate::conference::Proceeding;
 use crate::incident::IncidentStep;
+use crate::work::WorkTaken;
 use closer_contracts::audit::{
     CommitReceipt, Confession, Declaration, DisclosureIncident, DisclosureReceipt, ReconciliationReceipt,
     RestrictionStatement, UserDecision,
@@ -131,6 +133,10 @@ artifacts! {
     ReviewReceipt(ReviewReceipt) = "review_receipt" by receipt_id,
     /// One exact action that somebody outside asks for.
     Call(Call) = "call" by call_id,
+    /// An agent outside has taken up a unit of work.
+    WorkTaken(WorkTaken) = "work_taken" by taken_id,
+    /// What was said to an agent about something that it would do itself.
+    Advice(Advice) = "advice" by advice_id,
 }
 
 impl ArtifactBody {
@@ -155,6 +161,8 @@ impl ArtifactBody {
             Self::ReviewReceipt(_) => Some(SigningScope::ReviewReceipt),
             // What a participant says in a call is what it would have answered work with.
             Self::Call(_) => Some(SigningScope::Result),
+            Self::WorkTaken(_) => Some(SigningScope::Result),
+            Self::Advice(_) => Some(SigningScope::Action),
             Self::ReadSet(_) | Self::Proceeding(_) => None,
         }
     }

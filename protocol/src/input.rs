@@ -7,7 +7,7 @@ use closer_contracts::Payload;
 use closer_contracts::audit::DisclosureReceipt;
 use closer_contracts::auth::Authenticated;
 use closer_contracts::id::{
-    AdjudicationId, AttemptId, DeltaId, EpisodeId, ObligationId, PayloadId, ReadbackMethodId, Text, WorkId,
+    ActorId, AdjudicationId, AttemptId, DeltaId, EpisodeId, ObligationId, PayloadId, ReadbackMethodId, Text, WorkId,
 };
 use closer_contracts::record::FencedAppend;
 use closer_contracts::refs::{ActorRef, Amounts, ArtifactRef, Target};
@@ -74,6 +74,8 @@ pub enum Input {
         denial: Denial,
         /// What it used all the same, as far as anybody measured it.
         used: Amounts,
+        /// Who handed it in from outside; nobody where the runtime asked for it itself.
+        handed_in_by: Option<ActorId>,
     },
     /// Somebody asks for a part of the record (§4.3).
     Disclose(Submission<Request>),

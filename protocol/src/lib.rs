@@ -32,6 +32,7 @@ pub mod coalition;
 pub mod conference;
 
 pub mod action;
+pub mod advice;
 pub mod call;
 pub mod dispatch;
 pub mod readback;

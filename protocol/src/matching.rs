@@ -305,7 +305,9 @@ impl Touched {
                 | ArtifactBody::ResponsibilityContract(_)
                 | ArtifactBody::HandoffConsent(_)
                 | ArtifactBody::ReviewReceipt(_)
-                | ArtifactBody::Call(_) => {}
+                | ArtifactBody::Call(_)
+                | ArtifactBody::WorkTaken(_)
+                | ArtifactBody::Advice(_) => {}
             },
             Entry::Commit(commit) => self.by_commit(commit),
             Entry::Genesis(_)

@@ -227,13 +227,16 @@ fn decide(
         Input::Answer { answer, used } => {
             deciding.used = used.clone();
             match answer {
-                Answer::Result(submission) => submitted(&mut deciding, submission, reads)?,
+                Answer::Result(submission) => match work::repeated(view, &submission.content) {
+                    Some(denial) => refuse_payload(&mut deciding, submission, vec![denial])?,
+                    None => submitted(&mut deciding, submission, reads)?,
+                },
                 Answer::Move(submission) => artifact::decide(&mut deciding, submission, reads)?,
             }
         }
-        Input::Unanswered { work_id, denial, used } => {
+        Input::Unanswered { work_id, denial, used, handed_in_by } => {
             deciding.used = used.clone();
-            work::unanswered(&mut deciding, work_id, denial)?
+            work::unanswered(&mut deciding, work_id, denial, handed_in_by.as_ref())?
         }
         Input::Issue { work, disclosure } => issue(&mut deciding, work, disclosure, reads)?,
         Input::Disclose(submission) => disclose::answer(&mut deciding, submission)?,

@@ -195,6 +195,8 @@ pub struct View {
     pub attempts_of: OrdMap<Digest, Vec<AttemptId>>,
     /// How many calls each grant has been used for: attempts under it but those that certainly had no effect.
     pub calls_under: OrdMap<GrantId, u64>,
+    /// When work was taken up from outside.
+    pub taken: OrdMap<WorkId, Timestamp>,
     /// The result that answered each work.
     pub answered: OrdMap<WorkId, PayloadId>,
     /// The work whose answer failed: as what, and why.
@@ -466,6 +468,9 @@ impl View {
                 self.fruitless.renew(&call.obligation_id);
                 self.calls.fold(call, reference, &self.state, admitted_at);
             }
+            ArtifactBody::WorkTaken(taken) => {
+                self.taken.insert(taken.work_id.clone(), admitted_at.clone());
+            }
             ArtifactBody::ConferenceMove(made) => self.conferences.fold_move(made, reference),
             ArtifactBody::Proceeding(proceeding) => self.conferences.fold_proceeding(proceeding, reference),
             ArtifactBody::Declaration(declaration) => {
@@ -519,7 +524,7 @@ impl View {
                 let entry = (reference, Arc::new((**confession).clone()));
                 self.confessions.insert(confession.confession_id.clone(), entry);
             }
-            ArtifactBody::RestrictionStatement(_) | ArtifactBody::HandoffConsent(_) => {}
+            ArtifactBody::RestrictionStatement(_) | ArtifactBody::HandoffConsent(_) | ArtifactBody::Advice(_) => {}
         }
         Ok(())
     }

@@ -1,10 +1,13 @@
 //! Bounded work: a packet to one participant, and the answer that comes back. Spec: §4.1, §4.3, C5, C6.
 
 mod answer;
+pub mod outside;
 mod question;
 
-pub(crate) use answer::{answer, settle, unanswered};
-pub use answer::{draft_result, failed_work, read_answer};
+pub use answer::{HandedIn, draft_result, failed_work, hand_in, read_answer};
+pub(crate) use answer::{answer, repeated, settle, unanswered};
+pub use outside::WorkTaken;
+pub(crate) use outside::take;
 
 use crate::batch::Batch;
 use crate::coalition;

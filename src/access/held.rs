@@ -22,11 +22,13 @@ pub enum Scope {
     Events,
     /// Restricting.
     Restrict,
+    /// Taking work and answering it, as an agent outside.
+    Work,
 }
 
 impl Scope {
     /// All of them.
-    pub const ALL: [Self; 4] = [Self::Read, Self::Answer, Self::Events, Self::Restrict];
+    pub const ALL: [Self; 5] = [Self::Read, Self::Answer, Self::Events, Self::Restrict, Self::Work];
 
     /// The word for it.
     #[must_use]
@@ -36,6 +38,7 @@ impl Scope {
             Self::Answer => "answer",
             Self::Events => "events",
             Self::Restrict => "restrict",
+            Self::Work => "work",
         }
     }
 

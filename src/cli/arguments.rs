@@ -4,10 +4,12 @@ use super::eval::Eval;
 use super::event::Event;
 use super::gate::GateArguments;
 use super::handoff::Handoff;
+use super::hook::Asking;
 use super::incident::Incident;
 use super::restrict::{Grant, Restrict};
 use super::source::Source;
 use super::token::Token;
+use super::work::Work;
 use crate::request::{AnswerDraft, ConfirmDraft, KeysRequest, Request, RestrictDraft};
 use clap::{Args, Parser, Subcommand};
 use closer_contracts::id::ActorId;
@@ -167,6 +169,27 @@ Examples:
     /// Incidents: something was released that should not have been.
     #[command(subcommand)]
     Incident(Incident),
+    /// Work that lies with an agent outside: what it is asked, and its answers.
+    #[command(subcommand)]
+    Work(Work),
+    /// An MCP server on standard input and output, with which an agent does its work.
+    #[command(after_help = "\
+Examples:
+  closer mcp DIR --as agent.review     what an MCP client starts; docs/guides/agents.md has the client's side
+  closer serve DIR                     serves the same at /mcp, behind tokens with the scope `work`")]
+    Mcp {
+        /// The deployment's folder; that of `-C` without it.
+        #[arg(value_name = "DIR")]
+        folder: Option<PathBuf>,
+    },
+    /// Answers a coding agent's hook before it uses a tool of its own: JSON in, a decision out.
+    #[command(after_help = "\
+Example, as the command of a PreToolUse hook:
+  closer hook DIR --as agent.review --agent claude-code
+
+Whatever keeps a verdict from being had is `deny`: a tool that no [[hook]] names, input that cannot be read, a deployment that
+nobody runs, a deadline that has passed. What is allowed is on record as advised; whether it happened is not known here.")]
+    Hook(Asking),
     /// Walks everything on disk and checks it against its digests.
     Verify,
     /// Throws the derived state away and builds it again from the log.
@@ -385,7 +408,9 @@ impl Arguments {
             Verb::Init { folder }
             | Verb::Serve { folder }
             | Verb::Run(Run { folder, .. })
-            | Verb::Gate(GateArguments { folder, .. }) => folder.as_ref(),
+            | Verb::Gate(GateArguments { folder, .. })
+            | Verb::Mcp { folder }
+            | Verb::Hook(Asking { folder, .. }) => folder.as_ref(),
             Verb::Token(_)
             | Verb::Signin
             | Verb::Source(_)
@@ -405,6 +430,7 @@ impl Arguments {
             | Verb::Receipt(_)
             | Verb::Export { .. }
             | Verb::Incident(_)
+            | Verb::Work(_)
             | Verb::Verify
             | Verb::Rebuild
             | Verb::Backup { .. }
@@ -478,6 +504,9 @@ impl Verb {
             | Self::Receipt(_)
             | Self::Export { .. }
             | Self::Incident(_)
+            | Self::Work(_)
+            | Self::Mcp { .. }
+            | Self::Hook(_)
             | Self::Verify
             | Self::Rebuild
             | Self::Backup { .. }
@@ -531,6 +560,7 @@ impl Verb {
                 items: items.into_iter().map(Into::into).collect(),
             },
             Self::Incident(incident) => incident.request(),
+            Self::Work(work) => work.request()?,
             Self::Verify => Request::Verify,
             Self::Rebuild => Request::Rebuild,
             Self::Backup { destination } => {
@@ -548,6 +578,8 @@ impl Verb {
             | Self::Run(_)
             | Self::Serve { .. }
             | Self::Gate(_)
+            | Self::Mcp { .. }
+            | Self::Hook(_)
             | Self::Token(_)
             | Self::Source(_)
             | Self::Signin

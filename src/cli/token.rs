@@ -22,9 +22,10 @@ pub(super) enum Token {
     #[command(after_help = "\
 Examples:
   closer token new --scope read --note 'the dashboard'
-  closer --as issuer.security token new --scope restrict --scope events --days 30")]
+  closer --as issuer.security token new --scope restrict --scope events --days 30
+  closer --as agent.renewal token new --scope work --note 'its MCP client'")]
     New {
-        /// What it opens: read, answer, events, restrict; may be repeated.
+        /// What it opens: read, answer, events, restrict, work; may be repeated.
         #[arg(long = "scope", required = true, value_parser = scope)]
         scopes: Vec<Scope>,
         /// What it is for.
@@ -44,7 +45,7 @@ Examples:
 }
 
 fn scope(text: &str) -> Result<Scope, String> {
-    Scope::parse(text).ok_or_else(|| "read, answer, events or restrict".to_owned())
+    Scope::parse(text).ok_or_else(|| "read, answer, events, restrict or work".to_owned())
 }
 
 pub(super) async fn token(directory: &Path, identity: Option<ActorId>, verb: Token, talk: Talk) -> Result<Exit, Error> {

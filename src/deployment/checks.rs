@@ -60,6 +60,9 @@ pub(super) const CHECKS: &[(&str, Must)] = &[
     ("prepare.*.creates", Text),
     ("companion.*.program", By(fits::program)),
     ("companion.*.ready_ms", AtLeastOne),
+    ("hook.*.tool", Text),
+    ("hook.*.operation", Named(&[K::Operation])),
+    ("hook.*.obligation_id", Named(&[K::Obligation])),
 
     ("profile.user", Named(&[K::Identity])),
     ("profile.restrictive_authority", Named(&[K::Identity])),

@@ -5,6 +5,7 @@ pub(crate) mod events;
 pub(super) mod page;
 pub(super) mod read;
 pub(super) mod schema;
+pub(super) mod work;
 pub(super) mod write;
 
 use super::problem::Problem;

@@ -82,6 +82,22 @@ struct Given {
     handler: for<'a> fn(&'a Arc<Door>, Call) -> Answered<'a>,
 }
 
+/// A route of an agent about its own work.
+const fn work(method: Method, path: &'static str, id: &'static str, summary: &'static str, what: Given) -> Route {
+    Route {
+        method,
+        path,
+        id,
+        summary,
+        scope: Some(Scope::Work),
+        urgent: false,
+        query: what.query,
+        takes: Taken::Nothing,
+        gives: (JSON, what.schema),
+        handler: what.handler,
+    }
+}
+
 /// The table.
 pub(super) static ROUTES: &[Route] = &[
     get(
@@ -275,6 +291,60 @@ pub(super) static ROUTES: &[Route] = &[
         "search",
         "Everything in which these words occur",
         Given { query: &["words", "after", "limit"], schema: api::schema::found, handler: handler!(api::read::search) },
+    ),
+    work(
+        Method::GET,
+        "/v1/work",
+        "listWork",
+        "The work that waits for the calling agent's answer",
+        Given { query: LISTING, schema: api::schema::works, handler: handler!(api::work::list) },
+    ),
+    work(
+        Method::POST,
+        "/v1/work/take",
+        "takeNextWork",
+        "Takes up the work that has waited longest, once, and shows its packet",
+        Given { query: &[], schema: api::schema::work_packet, handler: handler!(api::work::take_next) },
+    ),
+    work(
+        Method::GET,
+        "/v1/work/{work_id}",
+        "readWork",
+        "The packet of work, as it was released to the calling agent",
+        Given { query: &[], schema: api::schema::work_packet, handler: handler!(api::work::read) },
+    ),
+    work(
+        Method::POST,
+        "/v1/work/{work_id}/take",
+        "takeWork",
+        "Takes work up, once, and shows its packet",
+        Given { query: &[], schema: api::schema::work_packet, handler: handler!(api::work::take) },
+    ),
+    Route {
+        method: Method::POST,
+        path: "/v1/work/{work_id}/result",
+        id: "returnWork",
+        summary: "Hands an answer in, once; what meets no contract is a failure that counts",
+        scope: Some(Scope::Work),
+        urgent: false,
+        query: &[],
+        takes: Taken::Json(api::schema::work_answer),
+        gives: (JSON, api::schema::recorded),
+        handler: handler!(api::work::hand_in),
+    },
+    work(
+        Method::GET,
+        "/v1/work/{work_id}/why",
+        "whyWork",
+        "What became of work, and why",
+        Given { query: &[], schema: api::schema::work, handler: handler!(api::work::why) },
+    ),
+    work(
+        Method::GET,
+        "/v1/work/packets/{packet_id}",
+        "followPacket",
+        "Where a packet stands that an answer of the calling agent led to",
+        Given { query: &[], schema: api::schema::followed, handler: handler!(api::work::packet) },
     ),
     Route {
         method: Method::GET,

@@ -141,6 +141,7 @@ fn router(door: &Arc<Door>) -> Router {
     };
     routes::api()
         .merge(crate::web::pages())
+        .merge(crate::mcp::served(door))
         .fallback(|| async {
             super::Problem::new(StatusCode::NOT_FOUND, "not_found", "there is nothing at this address").into_response()
         })

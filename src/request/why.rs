@@ -163,7 +163,7 @@ fn waiting(view: &View, obligation: &Obligation, at: &Moment, text: &mut Vec<Str
 fn under_way(view: &View, id: &ObligationId, at: &Moment, text: &mut Vec<String>) -> Vec<Value> {
     let mut told = Vec::new();
     if let Some(episode) = view.under_way.get(id).and_then(|episode_id| view.episodes.get(episode_id)) {
-        let next = next_in_words(&episode::next(view, episode, at));
+        let next = next_in_words(view, &episode::next(view, episode, at));
         text.push(format!("Episode {} is under way; next: {next}.", episode.episode_id));
         told.push(json!({ "for": "episode", "episode_id": episode.episode_id, "next": next }));
     } else if let Some(causes) = view.eligible.get(id) {
@@ -220,13 +220,17 @@ fn concerns(view: &View, obligation: &Obligation, restriction: &Restriction) -> 
     }
 }
 
-fn next_in_words(next: &Next) -> String {
+fn next_in_words(view: &View, next: &Next) -> String {
     match next {
         Next::Work { participant, .. } => format!("draft work for {participant}"),
         Next::Route { coalition_id } => format!("route the work of {coalition_id}"),
         Next::Convene { coalition_id } => format!("open the conference of {coalition_id}"),
         Next::Confer { conference_id, .. } => format!("go on with the conference {conference_id}"),
-        Next::Ask { participant, .. } => format!("wait for the answer of {participant}"),
+        Next::Ask { work_id, participant } => {
+            let taken =
+                view.taken.get(work_id).map(|at| format!(", who took {work_id} up at {at}")).unwrap_or_default();
+            format!("wait for the answer of {participant}{taken}")
+        }
         Next::Act { proposal, grant, .. } => format!("plan {} under {grant}", proposal.operation),
         Next::Again { attempt, .. } => format!("plan attempt {attempt}"),
         Next::Assess { .. } => "assess the action".to_owned(),

@@ -69,3 +69,36 @@ fn every_command_of_the_gates_guide_does_what_it_is_there_for() {
         assert!(out.contains(told), "no {told} in {out}");
     }
 }
+
+/// The guide for agents outside, typed as it stands.
+#[test]
+fn every_command_of_the_agents_guide_does_what_it_is_there_for() {
+    let has = |program: &str| Command::new(program).arg("--version").output().is_ok();
+    if !has("python3") || !has("curl") {
+        eprintln!("skipped: `python3` or `curl` is not installed");
+        return;
+    }
+    let root = Path::new(env!("CARGO_MANIFEST_DIR"));
+    let guide = std::fs::read_to_string(root.join("docs/guides/agents.md")).unwrap();
+    let typed = commands(&guide).replace("8462", &crate::support::free_port().to_string());
+    assert!(typed.lines().count() > 20);
+    let script = format!("set -euo pipefail\ntrap 'kill $(jobs -p) 2>/dev/null || true' EXIT\nset -m\n{typed}");
+    let place = tempfile::tempdir().unwrap();
+    std::os::unix::fs::symlink(root.join("examples"), place.path().join("examples")).unwrap();
+    let path = format!("{}:{}", Path::new(CLOSER).parent().unwrap().display(), std::env::var("PATH").unwrap());
+    let mut command = Command::new("timeout");
+    command.args(["120", "bash", "-c", &script]).current_dir(place.path()).env("PATH", path);
+    let output = command.output().unwrap();
+    let (out, err) = (String::from_utf8_lossy(&output.stdout), String::from_utf8_lossy(&output.stderr));
+    assert!(output.status.success(), "{script}\n--- out\n{out}\n--- err\n{err}");
+    for told in [
+        "Does the notice say",
+        "answered work-",
+        "resolved",
+        "open from 9 to 5",
+        "\"permissionDecision\":\"allow\"",
+        "\"permissionDecision\":\"deny\"",
+    ] {
+        assert!(out.contains(told), "no {told} in {out}");
+    }
+}

@@ -4,6 +4,8 @@
 mod support;
 
 #[cfg(test)]
+mod agents;
+#[cfg(test)]
 mod bad_input;
 #[cfg(test)]
 mod crash;

@@ -17,6 +17,7 @@ mod crash;
 mod eval;
 mod fix;
 mod fuzz;
+mod mcp;
 mod model;
 mod races;
 mod scenario;

@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 use anyhow::{Context, Result, bail};
 
 use crate::cargo::{cargo, must, report};
-use crate::{arch, browser, model, tidy, tools, trace};
+use crate::{arch, browser, mcp, model, tidy, tools, trace};
 
 /// How many rows are proved on each run, picked by the current commit.
 const PROVED_ROWS: usize = 40;
@@ -27,6 +27,9 @@ pub(crate) struct Args {
     /// The Bench in real Chromium too; installs Chromium and Node's packages where they are missing
     #[arg(long)]
     with_browser: bool,
+    /// The conformance suite of MCP and its Python SDK too; installs both and the Node they need in target/mcp
+    #[arg(long)]
+    with_mcp: bool,
 }
 
 /// The steps, cheapest first.
@@ -45,9 +48,10 @@ enum Step {
     #[value(skip)]
     Model,
     Browser,
+    Mcp,
 }
 
-const STEPS: [Step; 11] = [
+const STEPS: [Step; 12] = [
     Step::Tools,
     Step::Fmt,
     Step::Arch,
@@ -59,6 +63,7 @@ const STEPS: [Step; 11] = [
     Step::Doctests,
     Step::Tests,
     Step::Browser,
+    Step::Mcp,
 ];
 
 /// Runs every chosen step, also after one has failed, then a summary.
@@ -67,7 +72,21 @@ const STEPS: [Step; 11] = [
 /// Names the steps that failed.
 pub(crate) fn run(root: &Path, args: &Args) -> Result<()> {
     let is_chosen = |step: &Step| {
-        let asked_for = args.with_browser || *step != Step::Browser;
+        let asked_for = match step {
+            Step::Browser => args.with_browser,
+            Step::Mcp => args.with_mcp,
+            Step::Tools
+            | Step::Fmt
+            | Step::Arch
+            | Step::Tidy
+            | Step::Trace
+            | Step::Clippy
+            | Step::Docs
+            | Step::Proof
+            | Step::Doctests
+            | Step::Tests
+            | Step::Model => true,
+        };
         if args.only.is_empty() { asked_for && !args.skip.contains(step) } else { args.only.contains(step) }
     };
     let mut lines = Vec::new();
@@ -123,6 +142,7 @@ impl Step {
             Self::Tests => tests(root, closing_line),
             Self::Model => model::run(root),
             Self::Browser => browser::run(root),
+            Self::Mcp => mcp::run(root),
         }
     }
 }

@@ -138,7 +138,7 @@ impl Desk {
             return Ok(());
         }
         if let Some(denial) = foremost(denials).cloned() {
-            let input = Input::Unanswered { work_id, denial, used: Amounts::default() };
+            let input = Input::Unanswered { work_id, denial, used: Amounts::default(), handed_in_by: None };
             let _: Reply = answered(self.space.ask(input)).await?;
         }
         Ok(())

@@ -33,6 +33,10 @@ impl Desk for Participants {
             let drafted = work::draft_result(&charge.view, &charge.episode, participant, work_id, result, &now);
             return Attended::Drafted(drafted.map(|drafted| Draft::Result(Box::new(drafted), Amounts::default())));
         }
+        if work::outside::is_outside(&charge.view, participant) {
+            let (space, charge, work_id) = (Arc::clone(&self.0), charge.clone(), work_id.clone());
+            return Attended::Calling(Box::pin(async move { awaited(&space, &charge, &work_id).await }));
+        }
         match self.0.ports.participants.get(participant) {
             None => {
                 let reason = "the participant does not run in this process";
@@ -55,6 +59,23 @@ impl Desk for Participants {
     }
 }
 
+/// Waits until an answer from outside is on record, or its time is over. Nobody is asked: an agent comes by itself.
+async fn awaited(space: &Space, charge: &Charge, work_id: &WorkId) -> Result<Draft, Fault> {
+    let work = charge.view.works.get(work_id).ok_or_else(|| missing("the work is not on record"))?;
+    let deadline = work.body.deadline.as_ref().unwrap_or(&charge.episode.stops_at);
+    let left = until(&space.moment().now, deadline);
+    let mut views = space.subscribe();
+    let settled = views.wait_for(|view| !work::outside::is_awaited(view, work_id));
+    match tokio::time::timeout(left, settled).await {
+        Ok(_) => Ok(Draft::OnRecord),
+        Err(_) => Ok(failed(work_id, late())),
+    }
+}
+
+fn late() -> NoAnswer {
+    NoAnswer::new(RefusalCode::NoAnswer, "the deadline of the work has passed")
+}
+
 async fn ask(
     space: &Space,
     charge: &Charge,
@@ -68,8 +89,7 @@ async fn ask(
     let moves = work.body.output_contract_ref == work::move_contract();
     let asked = if moves { port.turn(&work.body) } else { port.work(&work.body) };
     let said = tokio::time::timeout(left, asked).await;
-    let late = |_| Err(NoAnswer::new(RefusalCode::NoAnswer, "the deadline of the work has passed"));
-    match said.unwrap_or_else(late) {
+    match said.unwrap_or_else(|_| Err(late())) {
         Err(no_answer) => Ok(failed(work_id, no_answer)),
         Ok(Said { bytes, used }) => {
             let read = match moves {
@@ -109,5 +129,5 @@ fn moved(charge: &Charge, participant: &ActorId, work: &Work, bytes: &[u8], used
 fn failed(work_id: &WorkId, no_answer: NoAnswer) -> Draft {
     let NoAnswer { code, reason, used } = no_answer;
     let denial = Denial::new(code, CheckKind::Schema, reason.as_str());
-    Draft::Input(Box::new(Input::Unanswered { work_id: work_id.clone(), denial, used }))
+    Draft::Input(Box::new(Input::Unanswered { work_id: work_id.clone(), denial, used, handed_in_by: None }))
 }

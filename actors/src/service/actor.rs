@@ -34,6 +34,8 @@ pub(crate) enum Draft {
     Move(Box<ConferenceMove>, Amounts),
     /// An input of the desk's own.
     Input(Box<Input>),
+    /// Nothing: somebody else has put on record what the stage was for.
+    OnRecord,
 }
 
 /// How a desk attends to a charge.
@@ -165,13 +167,14 @@ impl Office {
     /// Authenticates a draft and offers it to the sequence. One that could not be drafted is refused.
     fn offer(&mut self, charge: &Charge, draft: Result<Draft, Fault>, reply: ReplyTo) {
         match draft.and_then(|draft| self.input(charge, draft)) {
-            Ok(input) => self.space.offer(input, reply),
+            Ok(Some(input)) => self.space.offer(input, reply),
+            Ok(None) => drop(reply.send(Ok(Reply::Recorded(Vec::new())))),
             Err(fault) => drop(reply.send(Ok(Reply::Refused(vec![fault.into()])))),
         }
     }
 
-    fn input(&mut self, charge: &Charge, draft: Draft) -> Result<Input, Fault> {
-        Ok(match draft {
+    fn input(&mut self, charge: &Charge, draft: Draft) -> Result<Option<Input>, Fault> {
+        Ok(Some(match draft {
             Draft::Payload(payload) => Input::Payload(self.submission(charge, *payload)?),
             Draft::Work(packet) => {
                 Input::Issue { work: self.submission(charge, packet.work)?, disclosure: packet.disclosure }
@@ -185,7 +188,8 @@ impl Office {
                 Input::Answer { answer: Answer::Move(self.artifact(charge, (*made).into(), producer)?), used }
             }
             Draft::Input(input) => *input,
-        })
+            Draft::OnRecord => return Ok(None),
+        }))
     }
 
     fn submission(&mut self, charge: &Charge, payload: Payload) -> Result<Submission<Payload>, Fault> {

@@ -164,6 +164,8 @@ crate::words! {
         Issuer = "issuer",
         /// A participant or other producer.
         Producer = "producer",
+        /// An agent that takes its work and hands in its answer from outside.
+        Agent = "agent",
         /// An endpoint of a capability.
         Endpoint = "endpoint",
         /// A service of this runtime.

@@ -1,7 +1,7 @@
 //! What comes back for a unit of work: an answer that is held to its contract, or a failure that is counted. Spec: C6.
 
-use super::{lineage, suspended, work_purpose};
-use crate::conference::{answer_denials, custody_of};
+use super::{lineage, move_contract, suspended, work_purpose};
+use crate::conference::{self, answer_denials, custody_of};
 use crate::input::{Effect, Reply};
 use crate::ledger;
 use crate::sequence::{Deciding, record_payload_in};
@@ -10,8 +10,10 @@ use crate::streams;
 use crate::view::{Episode, View};
 use closer_contracts::auth::AuthRecord;
 use closer_contracts::branch;
-use closer_contracts::canonical::Canonical;
+use closer_contracts::canonical::{self, Canonical};
+use closer_contracts::conference::ConferenceMove;
 use closer_contracts::contract::Check;
+use closer_contracts::envelope::Body;
 use closer_contracts::id::{ActorId, Id, Key, OperationId, PayloadId, WorkId};
 use closer_contracts::refs::{Amounts, ProducerRole};
 use closer_contracts::refusal::{CheckKind, Denial, RefusalCode as Code};
@@ -125,8 +127,16 @@ fn fail(
     Ok(reply)
 }
 
-/// A participant gave no answer that counts. Nothing repairs it, and nobody asks again (C6).
-pub(crate) fn unanswered(deciding: &mut Deciding<'_>, work_id: &WorkId, denial: &Denial) -> Result<Reply, Fault> {
+/// A participant gave no answer that counts. Nothing repairs it, and nobody asks again (C6). Nobody fails for another.
+pub(crate) fn unanswered(
+    deciding: &mut Deciding<'_>,
+    work_id: &WorkId,
+    denial: &Denial,
+    handed_in_by: Option<&ActorId>,
+) -> Result<Reply, Fault> {
+    if let Some(foreign) = handed_in_by.and_then(|by| foreign(deciding.view, work_id, by)) {
+        return deciding.refuse(work_id.into(), None, vec![foreign]);
+    }
     if branch!("work.failed_once", !is_open(deciding.view, work_id)) {
         let reason = "no such work is waiting for its answer";
         let denial = Denial::new(Code::Duplicate, CheckKind::Resolution, reason).of(work_id);
@@ -135,15 +145,77 @@ pub(crate) fn unanswered(deciding: &mut Deciding<'_>, work_id: &WorkId, denial: 
     fail(deciding, work_id, None, vec![denial.clone()])
 }
 
+/// Why work is not this participant's: it was issued to somebody else, or never.
+pub(super) fn foreign(view: &View, work_id: &WorkId, participant: &ActorId) -> Option<Denial> {
+    let issued = view.issued_to.get(work_id) == Some(participant);
+    let reason = "no such work was issued to this participant";
+    branch!("work.not_issued_to_producer", !issued)
+        .then(|| Denial::new(Code::UnresolvedRef, CheckKind::Resolution, reason).of(work_id))
+}
+
+fn answered_before(view: &View, work_id: &WorkId) -> Option<Denial> {
+    let result = view.answered.get(work_id)?;
+    let reason = format!("the work has been answered, by `{result}`");
+    branch!("work.answered_before", true)
+        .then(|| Denial::new(Code::Duplicate, CheckKind::Resolution, reason).of(work_id))
+}
+
+/// A RESULT that is handed in again by whom its work was issued to: the same work is not answered twice, whatever it says.
+pub(crate) fn repeated(view: &View, payload: &Payload) -> Option<Denial> {
+    let Body::Result(result) = payload.body() else { return None };
+    let own = view.issued_to.get(&result.work_id) == Some(&payload.envelope().producer.actor_id);
+    answered_before(view, &result.work_id).filter(|_| own)
+}
+
+/// What an agent outside handed in comes to, before it is authenticated and decided.
+#[derive(Debug, Clone, PartialEq)]
+pub enum HandedIn {
+    /// A RESULT.
+    Result(Box<Payload>),
+    /// Its move in a conference.
+    Move(Box<ConferenceMove>),
+    /// Something that meets no contract, or an answer to work that is not its own.
+    Nothing(Denial),
+}
+
+/// Reads what an agent outside hands in to a unit of work: text in strict JSON, in whatever spacing and order, held to the
+/// work's output contract. Nothing in it is completed or mended (C6).
+#[must_use]
+pub fn hand_in(view: &View, participant: &ActorId, work_id: &WorkId, text: &[u8], now: &Timestamp) -> HandedIn {
+    if let Some(foreign) = foreign(view, work_id, participant) {
+        return HandedIn::Nothing(foreign);
+    }
+    read_handed_in(view, participant, work_id, text, now).unwrap_or_else(|fault| HandedIn::Nothing(fault.into()))
+}
+
+fn read_handed_in(
+    view: &View,
+    participant: &ActorId,
+    work_id: &WorkId,
+    text: &[u8],
+    now: &Timestamp,
+) -> Result<HandedIn, Fault> {
+    let missing = |what: &'static str| Fault::new(Code::UnresolvedRef, what).within(work_id);
+    let work = view.works.get(work_id).ok_or_else(|| missing("no such work was issued"))?;
+    canonical::check_size(text)?;
+    let bytes = canonical::to_bytes(&canonical::read_value(text)?)?;
+    if work.body.output_contract_ref == move_contract() {
+        let round = view.conferences.of_coalition(&work.body.coalition_ref);
+        let round = round.ok_or_else(|| missing("the conference is not on record"))?;
+        let answer = conference::read_move(&bytes)?;
+        return Ok(HandedIn::Move(Box::new(conference::draft_move(round, participant, work_id, answer)?)));
+    }
+    let episode = work.payload.envelope().episode_id.as_ref().and_then(|id| view.episodes.get(id));
+    let episode = episode.ok_or_else(|| missing("the episode of the work is not on record"))?;
+    let result = read_answer(&bytes)?;
+    Ok(HandedIn::Result(Box::new(draft_result(view, episode, participant, work_id, result, now)?)))
+}
+
 /// Why an answer is not this work's: nobody else, no other packet and no other time will do.
 fn unfounded(view: &View, result: &WorkResult, payload: &Payload) -> Vec<Denial> {
     let producer = &payload.envelope().producer.actor_id;
     let mut denials = answer_denials(view, result);
-    let issued = view.issued_to.get(&result.work_id) == Some(producer);
-    if branch!("work.not_issued_to_producer", !issued) {
-        let reason = "no such work was issued to this participant";
-        denials.push(Denial::new(Code::UnresolvedRef, CheckKind::Resolution, reason).of(&result.work_id));
-    }
+    denials.extend(foreign(view, &result.work_id, producer));
     let cited = &payload.envelope().disclosure;
     let worked_from = view.works.get(&result.work_id).map(|work| &work.payload.envelope().disclosure);
     if branch!("work.other_packet_cited", worked_from.is_some_and(|packet| packet != cited)) {
@@ -156,12 +228,7 @@ fn unfounded(view: &View, result: &WorkResult, payload: &Payload) -> Vec<Denial>
         denials.push(Denial::new(Code::RedistributionDenied, CheckKind::Authority, reason).of(&cited.id));
     }
     denials.extend(suspended(view, payload));
-    let answered = view.answered.contains_key(&result.work_id);
-    if branch!("work.answered_before", answered) {
-        denials.push(
-            Denial::new(Code::Duplicate, CheckKind::Resolution, "the work has been answered").of(&result.work_id),
-        );
-    }
+    denials.extend(answered_before(view, &result.work_id));
     let failed = view.failed.get(&result.work_id).filter(|(code, _)| *code != Code::NoAnswer);
     if branch!("work.second_answer", failed.is_some()) {
         let reason = "the work was answered with something that does not count, and is not answered again";

@@ -101,6 +101,8 @@ fn of_artifact(artifact: &ArtifactBody) -> Option<Line> {
         ArtifactBody::Conference(contract) => line("conference", &contract.conference_id, "opened"),
         ArtifactBody::ReviewReceipt(receipt) => line("review", &receipt.subject, receipt.decision),
         ArtifactBody::Call(call) => line("call", &call.caller, &call.proposal.operation),
+        ArtifactBody::Advice(advice) => line("advice", &advice.operation, advice.verdict),
+        ArtifactBody::WorkTaken(taken) => line("work", &taken.work_id, "taken"),
         ArtifactBody::ConferenceMove(made) => line("move", &made.actor, made.r#move),
         ArtifactBody::Proceeding(proceeding) => {
             let verdict = match &proceeding.what {

@@ -42,6 +42,7 @@ mod many;
 mod moves;
 #[cfg(test)]
 mod organization;
+mod outside;
 #[cfg(test)]
 mod people;
 #[cfg(test)]

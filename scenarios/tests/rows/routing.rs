@@ -121,7 +121,10 @@ fn out_of_reach(space: &mut Space, episode_id: &EpisodeId) {
         unreachable!("just matched")
     };
     let denial = Denial::new(Code::NoAnswer, CheckKind::Runtime, "it cannot be reached");
-    refused(&space.submit(Input::Unanswered { work_id, denial, used: Amounts::default() }).unwrap(), Code::NoAnswer);
+    refused(
+        &space.submit(Input::Unanswered { work_id, denial, used: Amounts::default(), handed_in_by: None }).unwrap(),
+        Code::NoAnswer,
+    );
 }
 
 /// Commits changes that the user instructs.

@@ -436,7 +436,7 @@ fn a_failed_answer_is_counted_once_and_nothing_takes_its_place() {
     };
     let view = space.view().clone();
     let denial = Denial::new(Code::SchemaInvalid, CheckKind::Schema, "the answer is no object");
-    let failed = Input::Unanswered { work_id: work_id.clone(), denial, used: Amounts::default() };
+    let failed = Input::Unanswered { work_id: work_id.clone(), denial, used: Amounts::default(), handed_in_by: None };
     refused(&space.submit(failed.clone()).unwrap(), Code::SchemaInvalid);
     assert_eq!(space.view().failures.get(&participant), Some(&1));
     refused(&space.submit(failed).unwrap(), Code::Duplicate);

@@ -46,6 +46,56 @@ fn paged(name: &str, entry: Value) -> Schema {
     object(&[(name, list(entry)), ("page", page())], &[])
 }
 
+/// Work as it is told to whom it was issued to.
+fn work_entry() -> Value {
+    json!(object(
+        &[("work_id", text()), ("standing", text()), ("role", text()), ("question", text()), ("issued_at", text())],
+        &[
+            ("asks_for_a_move", json!({ "type": "boolean" })),
+            ("deadline", json!({ "type": ["string", "null"] })),
+            ("taken_at", json!({ "type": ["string", "null"] })),
+            ("failed", json!({ "type": ["array", "null"] })),
+            ("result", json!({ "type": ["string", "null"] })),
+            ("proposals", list(open())),
+            ("packets", list(text())),
+            ("episode_end", json!({ "type": ["string", "null"] })),
+            ("end_reason", json!({ "type": ["string", "null"] })),
+        ],
+    ))
+}
+
+pub(crate) fn works(_: &mut SchemaGenerator) -> Schema {
+    paged("work", work_entry())
+}
+
+pub(crate) fn work(_: &mut SchemaGenerator) -> Schema {
+    object(&[("work", work_entry())], &[])
+}
+
+pub(crate) fn work_packet(generator: &mut SchemaGenerator) -> Schema {
+    let packet = generator.subschema_for::<closer_contracts::work::Work>();
+    object(
+        &[("work", json!({ "anyOf": [work_entry(), { "type": "null" }] }))],
+        &[("packet", json!({ "anyOf": [packet, { "type": "null" }] }))],
+    )
+}
+
+pub(crate) fn work_answer(generator: &mut SchemaGenerator) -> Schema {
+    generator.subschema_for::<closer_contracts::work::WorkResult>()
+}
+
+pub(crate) fn followed(_: &mut SchemaGenerator) -> Schema {
+    let packet = object(
+        &[("decision_id", text()), ("status", text())],
+        &[
+            ("answer", json!({ "type": ["string", "null"] })),
+            ("fate", json!({ "type": ["string", "null"] })),
+            ("refused", json!({ "type": ["string", "null"] })),
+        ],
+    );
+    object(&[("packet", json!(packet))], &[])
+}
+
 pub(crate) fn anything(_: &mut SchemaGenerator) -> Schema {
     json_schema!({})
 }
