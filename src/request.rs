@@ -530,11 +530,27 @@ impl Request {
 
 /// The record as it stands is the user's to read. Another identity gets what policy releases to it, under a receipt (§4.3).
 fn not_to_be_shown(view: &View, identity: &ActorId, request: &Request) -> Option<Answer> {
-    let whole = request.shows_the_record() && !view.state.is_user(identity);
+    let asked = matches!(
+        request,
+        Request::BenchList { .. }
+            | Request::BenchShow { .. }
+            | Request::DecisionList { .. }
+            | Request::EvidenceShow { .. }
+    );
+    let whole = request.shows_the_record() && !view.state.is_user(identity) && !(asked && decides(view, identity));
     let reason =
         format!("the record is the user's to read; `{identity}` has it by `closer export`, as policy releases it");
     whole.then(|| {
         Answer::refused(&[Denial::new(RefusalCode::DisclosureDenied, CheckKind::Authority, reason).of(identity)])
+    })
+}
+
+/// Whether the profile has somebody decide besides the user, who then sees what there is to be decided.
+fn decides(view: &View, identity: &ActorId) -> bool {
+    let people = view.state.profile().map(|profile| &profile.people);
+    people.is_some_and(|people| {
+        people.quorum.iter().any(|quorum| quorum.of.contains(identity))
+            || people.mandate.iter().any(|mandate| mandate.person == *identity)
     })
 }
 

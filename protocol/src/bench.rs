@@ -335,10 +335,22 @@ pub(crate) fn decide(
         };
         commit::by_rule(deciding, routine)?;
     }
-    // After a refusal there is nothing to ask again: the obligation keeps its triggers and waits for something new, or its
-    // gap says that nothing else wakes it.
-    let awake = packet.body.obligation_ids.iter().filter(|_| !refused);
-    for obligation_id in awake {
+    if !refused {
+        wake(deciding, &packet.body, decision, &decision_ref)?;
+    }
+    deciding.fire()?;
+    Ok(Reply::Recorded(vec![decision_ref]))
+}
+
+/// An answer wakes what it is about. After a refusal there is nothing to ask again: the obligation keeps its triggers and waits
+/// for something new, or its gap says that nothing else wakes it.
+fn wake(
+    deciding: &mut Deciding<'_>,
+    packet: &Briefcase,
+    decision: &UserDecision,
+    decision_ref: &ArtifactRef,
+) -> Result<(), Fault> {
+    for obligation_id in &packet.obligation_ids {
         let cause = Cause {
             event_id: None,
             match_receipt: Some(decision_ref.clone()),
@@ -352,8 +364,7 @@ pub(crate) fn decide(
         deciding.batch.push(&id, Entry::Activation(ActivationEntry::Fired(fired)), streams, Vec::new())?;
         deciding.effects.push(Effect::Eligible(obligation_id.clone()));
     }
-    deciding.fire()?;
-    Ok(Reply::Recorded(vec![decision_ref]))
+    Ok(())
 }
 
 /// What an answer authorizes: what was asked, or the narrowest grant for the action that the user put in its place.

@@ -401,3 +401,34 @@ fn a_user_with_a_key_answers_and_rotates_with_it() {
     let keys = place.call(&["--json", "keys", "list"]).expect(0).json();
     assert!(keys["keys"].as_array().unwrap().iter().any(|key| key["identity"] == "issuer.security"), "{keys}");
 }
+
+/// An organization decides by as many of its people as its profile says, each of whom sees what is asked.
+#[test]
+fn an_organization_decides_by_two_of_three() {
+    let people: String = ["ada", "ben", "eve"]
+        .iter()
+        .map(|name| format!("\n[[identity]]\nactor_id = \"person.{name}\"\nkind = \"user\"\nroles = [\"user\"]\n"))
+        .collect();
+    let quorum = "\n[[profile.people.quorum]]\nkind = \"user_decision\"\nof = [\"person.ada\", \"person.ben\", \"person.eve\"]\nneeded = 2\n";
+    let text = counting("conditional").replacen(
+        "\n[[profile.disclosure_rules]]",
+        &format!("{quorum}\n[[profile.disclosure_rules]]"),
+        1,
+    );
+    let place = Place::with(&(text + &people));
+    place.call(&["init", place.path().to_str().unwrap()]).expect(0);
+    place.call(&["--as", "issuer.security", "grant", "revoke", "grant.finish", "--reason", "x"]).expect(0);
+    place.run(&[]).expect(6);
+    let listed = place.call(&["--json", "--as", "person.ada", "bench", "list"]).expect(0).json();
+    let packet = listed["packets"][0]["decision_id"].as_str().unwrap().to_owned();
+    place.call(&["--as", "issuer.security", "bench", "list"]).expect(3);
+    let decide = |person: &str| place.call(&["--json", "--as", person, "bench", "decide", &packet, "allow"]);
+    assert_eq!(decide("user.owner").expect(3).json()["code"], "missing_authority");
+    decide("person.ada").expect(0);
+    assert_eq!(decide("person.ada").expect(3).json()["code"], "duplicate");
+    place.run(&[]).expect(6);
+    assert!(!place.path().join("var/world/runs").exists(), "one of two permits nothing");
+    decide("person.eve").expect(0);
+    place.run(&[]).expect(0);
+    assert!(place.path().join("var/world/runs").exists());
+}
