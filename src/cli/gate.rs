@@ -90,11 +90,10 @@ pub(super) async fn gate(
 /// The one participant that a deployment declares.
 fn only_participant(directory: &Path) -> Result<ActorId, Error> {
     let deployment = Deployment::load(directory, &super::init::now())?;
-    let works = deployment.founding.items.iter().filter_map(|item| match item {
-        Item::Identity(identity) if identity.roles.contains(&ProducerRole::Participant) => Some(&identity.actor_id),
-        _ => None,
-    });
-    let works: Vec<&ActorId> = works.collect();
+    let items = deployment.founding.items.iter();
+    let identities = items.filter_map(|item| if let Item::Identity(identity) = item { Some(identity) } else { None });
+    let works = identities.filter(|identity| identity.roles.contains(&ProducerRole::Participant));
+    let works: Vec<&ActorId> = works.map(|identity| &identity.actor_id).collect();
     match works.as_slice() {
         [only] => Ok((*only).clone()),
         [] => Err(Error::World("the deployment declares no participant to call as".to_owned())),

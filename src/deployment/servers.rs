@@ -44,29 +44,28 @@ pub(super) fn read(
 
 /// Whether every tool is one of a declared server.
 pub(super) fn named(source: &Source, founding: &Founding, servers: &BTreeMap<String, McpServer>) -> Result<(), Misfit> {
-    let (mut operations, mut methods) = (0_usize, 0_usize);
-    for item in &founding.items {
-        let (field, server) = match item {
-            Item::Operation(entry) => {
-                operations += 1;
-                let contract = OperationContract::read(&entry.contract.0).ok();
-                let server =
-                    if let Some(OperationContract::McpTool(tool)) = contract { Some(tool.server) } else { None };
-                (format!("operation.{}.contract.server", operations - 1), server)
-            }
-            Item::ReadbackMethod(method) => {
-                methods += 1;
-                let contract = ReadbackContract::read(&method.contract.0).ok();
-                let server =
-                    if let Some(ReadbackContract::McpRead(read)) = contract { Some(read.server) } else { None };
-                (format!("readback_method.{}.contract.server", methods - 1), server)
-            }
-            _ => continue,
-        };
-        if let Some(server) = server.filter(|server| !servers.contains_key(server)) {
+    let known = |field: String, server: Option<String>| match server.filter(|server| !servers.contains_key(server)) {
+        Some(server) => {
             let reason = format!("no server is called `{server}`: declare it (`[[mcp_server]]`)");
-            return Err(source.misfit(field, reason));
+            Err(source.misfit(field, reason))
         }
+        None => Ok(()),
+    };
+    let operations =
+        founding.items.iter().filter_map(|item| if let Item::Operation(entry) = item { Some(entry) } else { None });
+    for (index, entry) in operations.enumerate() {
+        let contract = OperationContract::read(&entry.contract.0).ok();
+        let server = if let Some(OperationContract::McpTool(tool)) = contract { Some(tool.server) } else { None };
+        known(format!("operation.{index}.contract.server"), server)?;
+    }
+    let methods = founding
+        .items
+        .iter()
+        .filter_map(|item| if let Item::ReadbackMethod(method) = item { Some(method) } else { None });
+    for (index, method) in methods.enumerate() {
+        let contract = ReadbackContract::read(&method.contract.0).ok();
+        let server = if let Some(ReadbackContract::McpRead(read)) = contract { Some(read.server) } else { None };
+        known(format!("readback_method.{index}.contract.server"), server)?;
     }
     Ok(())
 }

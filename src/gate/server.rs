@@ -23,6 +23,9 @@ const AWAIT: &str = "closer_await";
 /// Where a client names the key of a message that it may send again, and how long it wants to be held.
 const KEY: &str = "closer/key";
 const WAIT: &str = "closer/wait_s";
+/// How often a daemon that is gone is asked again, and after which pause.
+const ASKED_AGAIN_MAX: usize = 4;
+const PAUSE: Duration = Duration::from_millis(200);
 /// How long a call that runs is waited for, beyond what the client asks for.
 const RUN_MS: u64 = 120_000;
 /// How long one request to the daemon is held; a client that wants to is told of progress in between.
@@ -55,16 +58,20 @@ impl Gate {
         Ok(Self { directory, store, identity, obligation, session, wait_s })
     }
 
-    /// Asks the daemon. Where it is gone it is started and asked once more: a call is known again by its key.
+    /// Asks the daemon. Where it is gone it is started and asked again: a call is known again by its key.
     async fn ask(&self, request: CallRequest) -> Result<Answer, Error> {
         let asked = Asked { identity: Some(self.identity.clone()), request: Request::Call(request) };
-        match socket::ask(&self.store, &asked).await {
-            Err(Error::Unreachable { .. }) => {
-                daemon::ensure(&self.directory).await?;
-                socket::ask(&self.store, &asked).await
+        let mut answered = socket::ask(&self.store, &asked).await;
+        for _ in 0..ASKED_AGAIN_MAX {
+            if !matches!(answered, Err(Error::Unreachable { .. })) {
+                break;
             }
-            answered => answered,
+            // A process that has just been killed may still seem to listen.
+            tokio::time::sleep(PAUSE).await;
+            daemon::ensure(&self.directory).await?;
+            answered = socket::ask(&self.store, &asked).await;
         }
+        answered
     }
 
     async fn offered(&self) -> Result<Vec<Offered>, ErrorData> {

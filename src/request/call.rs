@@ -120,10 +120,11 @@ fn not_a_caller(view: &View, caller: &ActorId) -> Option<Answer> {
 
 /// The operations that are tools of MCP servers.
 fn registered(view: &View) -> Vec<(OperationEntry, McpTool)> {
-    let items = view.state.items(ItemKind::Operation).filter_map(|accepted| match &accepted.item {
-        Item::Operation(entry) if entry.standing == Standing::Current => Some(entry.clone()),
-        _ => None,
-    });
+    let items = view
+        .state
+        .items(ItemKind::Operation)
+        .filter_map(|accepted| if let Item::Operation(entry) = &accepted.item { Some(entry.clone()) } else { None })
+        .filter(|entry| entry.standing == Standing::Current);
     let tool = |entry: OperationEntry| match OperationContract::read(&entry.contract.0) {
         Ok(OperationContract::McpTool(tool)) => Some((entry, tool)),
         Ok(_) | Err(_) => None,
