@@ -4,7 +4,7 @@
 use super::ground::Rogue;
 use super::machine::Simulation;
 use super::steps::said;
-use super::world::{JUDGE, obligation, one_of, target_of};
+use super::world::{obligation, one_of, target_of};
 use crate::space::{Broken, Space};
 use closer_contracts::Payload;
 use closer_contracts::adjudication::Adjudication;
@@ -83,18 +83,15 @@ impl Simulation {
         })
     }
 
-    /// A restriction whose review is due already, and one whose issuer would review it itself.
+    /// A restriction whose review is due already.
     fn overdue(&mut self, rng: &mut Rng) -> Result<String, String> {
         let address = format!("p-restricted-{}", rng.random::<u32>());
         let targets = TargetPattern::exactly(&target_of(&address));
         let scope = AffectedScope::Target { operation: Some("plan.change".into()), targets };
         let restriction = RestrictiveAction::SuspendEligibility(scope);
-        let issuer = one_of(rng, &["issuer-1", JUDGE]).unwrap_or(JUDGE);
-        self.must_refuse("a restriction that nobody else reviews in time", |space| {
-            let mut statement = space.statement(issuer, restriction);
-            if issuer != JUDGE {
-                statement.reconciliation_due_at = Some(space.moment().now);
-            }
+        self.must_refuse("a restriction whose review is over", |space| {
+            let mut statement = space.statement("issuer-1", restriction);
+            statement.reconciliation_due_at = Some(space.moment().now);
             space.submit_statement(statement)
         })
     }
@@ -109,7 +106,7 @@ impl Simulation {
             obligation_ids: envelope.obligation_ids.clone(),
             episode_id: None,
             causation_event_id: None,
-            budget_ref: None,
+            budget_ref: envelope.budget_ref.clone(),
         };
         let Body::Adjudication(known) = payload.body() else { return Ok("no id to use again".into()) };
         let mut other = Adjudication::clone(known);

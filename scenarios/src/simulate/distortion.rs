@@ -128,10 +128,10 @@ fn propose(space: &mut Space, proposed: Proposed) -> Result<Reply, Broken> {
 }
 
 /// A fresh obligation as the user could have declared it, to be spoiled.
-fn admitted(space: &mut Space, spoil: impl FnOnce(&Space, &mut Obligation, &mut Vec<Reentry>)) -> Vec<Change> {
+fn admitted(space: &mut Space, spoil: impl FnOnce(&mut Obligation, &mut Vec<Reentry>)) -> Vec<Change> {
     let id = space.fresh("forged-obligation");
     let (mut obligation, mut reentries) = founded(&id, "entity-forged");
-    spoil(space, &mut obligation, &mut reentries);
+    spoil(&mut obligation, &mut reentries);
     obligation.reentry_refs = reentries.iter().map(|reentry| reentry.reentry_id.clone()).collect();
     vec![Change::AdmitObligation { obligation: Box::new(obligation), reentries }]
 }
@@ -257,37 +257,37 @@ fn without_authority(space: &mut Space, distortion: Distortion) -> Proposed {
     let issuer = if distortion == Distortion::Rootless { "worker" } else { "user" };
     let changes = given(space, issuer);
     let mut proposed = of(space, changes);
-    match distortion {
-        Distortion::Ungiven => proposed.authorities = Some(Vec::new()),
-        Distortion::ForgedAuthority => proposed.authorities = Some(vec![forged]),
-        Distortion::Urgent => proposed.path = AdmissionPath::UrgentRestrictive,
-        _ => {}
+    if distortion == Distortion::Ungiven {
+        proposed.authorities = Some(Vec::new());
+    } else if distortion == Distortion::ForgedAuthority {
+        proposed.authorities = Some(vec![forged]);
+    } else if distortion == Distortion::Urgent {
+        proposed.path = AdmissionPath::UrgentRestrictive;
     }
     proposed
 }
 
 fn admission(space: &mut Space, distortion: Distortion) -> Proposed {
     let now = space.moment().now;
-    let changes = admitted(space, |_, obligation, reentries| match distortion {
-        Distortion::AdmittedClosed => obligation.status = ObligationStatus::Resolved,
-        Distortion::NoOrigin => {
+    let changes = admitted(space, |obligation, reentries| {
+        if distortion == Distortion::AdmittedClosed {
+            obligation.status = ObligationStatus::Resolved;
+        } else if distortion == Distortion::NoOrigin {
             let nowhere = ArtifactRef { id: ArtifactId::from("declaration-of-nobody"), digest: Digest::of(b"nobody") };
             obligation.origin = Origin::Declaration(nowhere);
-        }
-        Distortion::OverTrigger => reentries.iter_mut().for_each(|reentry| reentry.expires_at = Some(now.clone())),
-        Distortion::UnknownSource => {
+        } else if distortion == Distortion::OverTrigger {
+            reentries.iter_mut().for_each(|reentry| reentry.expires_at = Some(now.clone()));
+        } else if distortion == Distortion::UnknownSource {
             for reentry in reentries {
                 reentry.predicate = TypedPredicate::DependencyVersionChanged(DependencyVersionChanged {
                     dependency_ref: "nothing-accepted".into(),
                     compared_version: Digest::of(b"nothing"),
                 });
             }
-        }
-        Distortion::LateReview => {
+        } else {
             reentries.clear();
-            obligation.trigger_gap = Some(late_gap());
+            obligation.trigger_gap = (distortion == Distortion::LateReview).then(late_gap);
         }
-        _ => reentries.clear(),
     });
     of(space, changes)
 }
@@ -300,56 +300,54 @@ fn of_obligation(space: &mut Space, rng: &mut Rng, distortion: Distortion, numbe
         .map(obligation)
         .filter(|id| state.obligation(id).is_some_and(|known| !known.status.is_open()))
         .collect();
-    let changes = match distortion {
-        Distortion::Unmet if is_open(&id) => set_status(id, ObligationStatus::Resolved, None),
-        Distortion::ClosedByOthers => set_status(KEPT.into(), ObligationStatus::Withdrawn, None),
-        Distortion::UncoveredSuccessor if is_open(&id) => {
-            set_status(id, ObligationStatus::Superseded, Some(KEPT.into()))
-        }
-        Distortion::OtherDemand if is_open(&id) => {
-            let mut conditions = state.obligation(&id)?.resolution_conditions.clone();
-            conditions.first_mut()?.proposition = "p-something-easier".into();
-            vec![Change::SetConditions { obligation_id: id, conditions }]
-        }
-        Distortion::ClosedChanged => set_owner(&one_of(rng, &closed)?, "helper"),
-        Distortion::ReopenedWaiting => set_status(one_of(rng, &closed)?, ObligationStatus::AwaitingEvent, None),
-        _ => return None,
+    let changes = if distortion == Distortion::ClosedByOthers {
+        set_status(KEPT.into(), ObligationStatus::Withdrawn, None)
+    } else if distortion == Distortion::ClosedChanged {
+        set_owner(&one_of(rng, &closed)?, "helper")
+    } else if distortion == Distortion::ReopenedWaiting {
+        set_status(one_of(rng, &closed)?, ObligationStatus::AwaitingEvent, None)
+    } else if !is_open(&id) {
+        return None;
+    } else if distortion == Distortion::Unmet {
+        set_status(id, ObligationStatus::Resolved, None)
+    } else if distortion == Distortion::UncoveredSuccessor {
+        set_status(id, ObligationStatus::Superseded, Some(KEPT.into()))
+    } else {
+        let mut conditions = state.obligation(&id)?.resolution_conditions.clone();
+        conditions.first_mut()?.proposition = "p-something-easier".into();
+        vec![Change::SetConditions { obligation_id: id, conditions }]
     };
     Some(of(space, changes))
 }
 
 fn of_item(space: &mut Space, rng: &mut Rng, distortion: Distortion) -> Option<Proposed> {
     let state = &space.view().state;
-    let changes = match distortion {
-        Distortion::TakenId => {
-            let mut method = state.method(&PREMISE.into())?.clone();
-            method.method_id = one_of(rng, &["o-1", "grant-1", "worker", "rule.sufficiency"])?.into();
-            vec![Change::Add { item: Box::new(Item::Method(method)) }]
-        }
-        Distortion::OwnChanges => {
-            let restriction = state.restrictions_in_force().next().map(|known| Id::from(&known.restriction_id));
-            let choices = [
-                restriction.map(|id| (ItemKind::Restriction, id)),
-                Some((ItemKind::Grant, "grant-narrow".into())),
-                Some((ItemKind::Obligation, KEPT.into())),
-                Some((ItemKind::Dependency, "tie-methods".into())),
-            ];
-            let choices: Vec<_> = choices.into_iter().flatten().collect();
-            let (kind, id) = one_of(rng, &choices)?;
-            vec![Change::Retract { kind, id, reason: "It is said not to hold.".into() }]
-        }
-        Distortion::Revived => {
-            let mut lent = state.grant(&LENT.into()).filter(|known| known.revocation.revoked_by.is_some())?.clone();
-            lent.revocation.revoked_by = None;
-            revised(space, Item::Grant(lent))?
-        }
-        Distortion::OldContent => {
-            let item = method(space, PREMISE, Standing::Current)?;
-            vec![Change::Revise { item: Box::new(item), replaces: Digest::of(b"what it never was") }]
-        }
-        Distortion::Unsupported => claim(space, false, true),
-        Distortion::Unbounded if space.view().evidence.is_empty() => return None,
-        _ => claim(space, true, false),
+    let changes = if distortion == Distortion::TakenId {
+        let mut method = state.method(&PREMISE.into())?.clone();
+        method.method_id = one_of(rng, &["o-1", "grant-1", "worker", "rule.sufficiency"])?.into();
+        vec![Change::Add { item: Box::new(Item::Method(method)) }]
+    } else if distortion == Distortion::OwnChanges {
+        let restriction = state.restrictions_in_force().next().map(|known| Id::from(&known.restriction_id));
+        let choices = [
+            restriction.map(|id| (ItemKind::Restriction, id)),
+            Some((ItemKind::Grant, "grant-narrow".into())),
+            Some((ItemKind::Obligation, KEPT.into())),
+            Some((ItemKind::Dependency, "tie-methods".into())),
+        ];
+        let choices: Vec<_> = choices.into_iter().flatten().collect();
+        let (kind, id) = one_of(rng, &choices)?;
+        vec![Change::Retract { kind, id, reason: "It is said not to hold.".into() }]
+    } else if distortion == Distortion::Revived {
+        let mut lent = state.grant(&LENT.into()).filter(|known| known.revocation.revoked_by.is_some())?.clone();
+        lent.revocation.revoked_by = None;
+        revised(space, Item::Grant(lent))?
+    } else if distortion == Distortion::OldContent {
+        let item = method(space, PREMISE, Standing::Current)?;
+        vec![Change::Revise { item: Box::new(item), replaces: Digest::of(b"what it never was") }]
+    } else if distortion == Distortion::Unbounded && space.view().evidence.is_empty() {
+        return None;
+    } else {
+        claim(space, distortion == Distortion::Unbounded, distortion == Distortion::Unsupported)
     };
     Some(of(space, changes))
 }
@@ -382,35 +380,28 @@ fn on_another_state(space: &mut Space, distortion: Distortion, number: usize) ->
         return Ok(None);
     }
     let mut proposed = of(space, set_owner(&id, "helper"));
-    match distortion {
-        Distortion::OtherHistory => proposed.parent.digest = Digest::of(b"another history"),
-        Distortion::FutureParent => proposed.parent.version += 1,
-        Distortion::Touched => {
-            let between = of(space, set_owner(&id, "worker"));
-            if propose(space, between)?.refusal().is_some() {
-                return Ok(None);
-            }
-        }
-        Distortion::RestrictedSince => {
-            let scope = AffectedScope::Obligation { obligation_id: KEPT.into() };
-            if space.restrict("issuer-1", RestrictiveAction::SuspendEligibility(scope))?.refusal().is_some() {
-                return Ok(None);
-            }
-            proposed = of(space, set_owner(&KEPT.into(), "helper"));
-            let between = of(space, set_owner(&id, "worker"));
-            if propose(space, between)?.refusal().is_some() {
-                return Ok(None);
-            }
-        }
-        _ => {
-            let changes = given(space, "user");
-            proposed.changes = changes;
-            proposed.authorities = Some(Vec::new());
-            let between = of(space, set_owner(&id, "worker"));
-            if propose(space, between)?.refusal().is_some() {
-                return Ok(None);
-            }
-        }
+    if distortion == Distortion::OtherHistory {
+        proposed.parent.digest = Digest::of(b"another history");
+        return Ok(Some(proposed));
     }
-    Ok(Some(proposed))
+    if distortion == Distortion::FutureParent {
+        proposed.parent.version += 1;
+        return Ok(Some(proposed));
+    }
+    if distortion == Distortion::RestrictedSince {
+        let scope = AffectedScope::Obligation { obligation_id: KEPT.into() };
+        if space.restrict("issuer-1", RestrictiveAction::SuspendEligibility(scope))?.refusal().is_some() {
+            return Ok(None);
+        }
+        proposed = of(space, set_owner(&KEPT.into(), "helper"));
+    }
+    if distortion == Distortion::OldUngiven {
+        proposed.changes = given(space, "user");
+        proposed.authorities = Some(Vec::new());
+    }
+    let between = of(space, set_owner(&id, "worker"));
+    Ok(match propose(space, between)?.refusal() {
+        Some(_) => None,
+        None => Some(proposed),
+    })
 }

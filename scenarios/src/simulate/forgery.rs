@@ -8,14 +8,14 @@ use crate::space::Broken;
 use closer_contracts::action::Action;
 use closer_contracts::adjudication::{Adjudication, Disposition, Phase, Stance};
 use closer_contracts::envelope::Body;
-use closer_contracts::id::{ActionId, AdjudicationId, AttemptId, EpisodeId, ObligationId, PayloadId};
+use closer_contracts::id::{ActionId, AdjudicationId, AttemptId, ObligationId, PayloadId};
 use closer_contracts::refs::{Plain, ProducerRole};
 use closer_contracts::word_enum;
 use closer_protocol::View;
 use closer_protocol::input::{Input, Reply};
 use closer_protocol::services::Lineage;
 use closer_protocol::view::Episode;
-use closer_protocol::{action, adjudicate};
+use closer_protocol::{action, adjudicate, work};
 use rand::RngExt;
 use rand::rngs::Xoshiro256PlusPlus as Rng;
 use std::sync::Arc;
@@ -140,6 +140,7 @@ impl Simulation {
         let (episode, result) = one_of(rng, if roomy.is_empty() { &poor } else { &roomy })?;
         let mut proposal = view.results.get(&result)?.body.action_proposals.first()?.clone();
         proposal.parameters = [("plan".into(), Plain("basic".into()))].into();
+        proposal.expected_postcondition.expectations.iter_mut().for_each(|expected| expected.value = Plain("basic".into()));
         proposal.operation = "plan.change".into();
         proposal.target = target_of(&format!("p-forged-{}", rng.random::<u32>()));
         let now = self.leader.moment().now;
@@ -156,7 +157,6 @@ impl Simulation {
     fn forged(&self, rng: &mut Rng, forgery: Forgery, mut forged: Forged) -> Option<Forged> {
         let view = self.leader.view();
         let action = &mut forged.action;
-        let plan = |action: &mut Action, plan: Plain| drop(action.parameters.insert("plan".into(), plan));
         match forgery {
             Forgery::NoGrant => action.authority_ref = "grant-of-nobody".into(),
             Forgery::OtherOperationsGrant => action.authority_ref = "grant-once".into(),
@@ -239,9 +239,9 @@ impl Simulation {
         if forgery == Forgery::Unassessed {
             return Ok(None);
         }
-        let assessed = match forgery {
-            Forgery::OtherWords => self.in_other_words(forged)?,
-            _ => forged.action.action_id.clone(),
+        let assessed = match forgery == Forgery::OtherWords {
+            true => self.in_other_words(forged)?,
+            false => forged.action.action_id.clone(),
         };
         let view = self.leader.view().clone();
         let id = view.logical.get(&assessed).and_then(|payload_id| view.actions.get(payload_id));
@@ -267,7 +267,7 @@ impl Simulation {
         action.action_id = format!("{}-otherwise", action.action_id).as_str().into();
         action.attempt_id = format!("attempt-{}", action.action_id).as_str().into();
         action.idempotency_key = format!("key-{}", action.action_id).as_str().into();
-        action.parameters.insert("plan".into(), Plain("small".into()));
+        plan(&mut action, Plain("small".into()));
         action.logical_digest = action.compute_logical_digest()?;
         let id = action.action_id.clone();
         let payload = self.leader.write_in(ProducerRole::Planner, lineage(forged, forged.parents.clone()), action)?;
@@ -356,6 +356,12 @@ impl Simulation {
 
 }
 
+/// Another plan, which is then expected too.
+fn plan(action: &mut Action, plan: Plain) {
+    action.expected_postcondition.expectations.iter_mut().for_each(|expected| expected.value = plan.clone());
+    action.parameters.insert("plan".into(), plan);
+}
+
 /// The result of an episode that proposes something.
 fn proposing(view: &View, episode: &Episode) -> Option<PayloadId> {
     let proposes =
@@ -375,12 +381,5 @@ fn in_favour(honest: Adjudication) -> Adjudication {
 }
 
 fn lineage(forged: &Forged, parents: Vec<PayloadId>) -> Lineage {
-    let episode_id: EpisodeId = forged.episode.episode_id.clone();
-    Lineage {
-        parents,
-        obligation_ids: vec![forged.episode.obligation_id.clone()],
-        episode_id: Some(episode_id),
-        causation_event_id: None,
-        budget_ref: None,
-    }
+    Lineage { parents, ..work::lineage(&forged.episode, Vec::new()) }
 }

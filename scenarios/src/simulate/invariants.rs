@@ -56,11 +56,9 @@ fn open_of(view: &View, obligations: usize) -> BTreeSet<ObligationId> {
 
 /// Whether a grant or a method is not gone.
 fn stands(item: &Item) -> bool {
-    match item {
-        Item::Grant(grant) => grant.revocation.revoked_by.is_none(),
-        Item::Method(method) => method.standing == Standing::Current,
-        _ => true,
-    }
+    let revoked = item.as_grant().is_some_and(|grant| grant.revocation.revoked_by.is_some());
+    let suspended = if let Item::Method(method) = item { method.standing != Standing::Current } else { false };
+    !revoked && !suspended
 }
 
 fn fail(what: impl Into<String>) -> Result<(), String> {
@@ -510,7 +508,7 @@ impl Simulation {
         Ok(())
     }
 
-    /// Under one epoch an obligation has one owner, and epochs rise (§6.4).
+    /// Under one epoch an obligation has one owner once it was handed over, and epochs rise (§6.4).
     fn check_owners(&mut self) -> Result<(), String> {
         let view = self.leader.view();
         for id in self.seen.open.iter() {
@@ -518,7 +516,8 @@ impl Simulation {
             let owner = (now.epoch, now.owner.clone());
             let before = self.seen.owners.insert(id.clone(), owner.clone());
             let fell = before.as_ref().is_some_and(|before| before.0 > owner.0);
-            let other = before.as_ref().is_some_and(|before| before.0 == owner.0 && before.1 != owner.1);
+            let renamed = |before: &(u64, ActorId)| before.0 == owner.0 && before.1 != owner.1;
+            let other = owner.0 > 0 && before.as_ref().is_some_and(renamed);
             if fell || other {
                 return fail(format!("{id} is owned by {} under {}, and was by {before:?}", owner.1, owner.0));
             }

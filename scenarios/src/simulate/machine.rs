@@ -166,12 +166,11 @@ impl Simulation {
                 return Err(format!("record {} on disk is not what was offered", self.followed + 1));
             }
             let entry = Entry::read(&record).map_err(|fault| format!("`{}` does not read: {fault}", record.id))?;
-            match &entry {
-                Entry::Commit(commit) => {
-                    self.kept = Some(Kept { before: self.follower.state.clone(), commit: commit.clone() });
-                }
-                Entry::Ledger(movement) => self.books.enter(movement),
-                _ => {}
+            if let Entry::Commit(commit) = &entry {
+                self.kept = Some(Kept { before: self.follower.state.clone(), commit: commit.clone() });
+            }
+            if let Entry::Ledger(movement) = &entry {
+                self.books.enter(movement);
             }
             self.follower.fold(&entry, &record.admitted_at).map_err(|divergence| divergence.to_string())?;
             self.followed += 1;

@@ -107,12 +107,10 @@ fn honest(view: &View, attempt: Option<&Attempt>, shows: bool, now: &Timestamp) 
         obligation_ids: envelope.obligation_ids.clone(),
         episode_id: envelope.episode_id.clone(),
         causation_event_id: None,
-        budget_ref: None,
+        budget_ref: envelope.budget_ref.clone(),
     };
-    match payload.body() {
-        Body::Evidence(evidence) => Some((Evidence::clone(evidence), lineage)),
-        _ => None,
-    }
+    let Body::Evidence(evidence) = payload.body() else { return None };
+    Some((Evidence::clone(evidence), lineage))
 }
 
 fn misread(space: &mut Space, misreading: Misreading, attempt: Option<&Attempt>) -> Result<Option<Reply>, Broken> {

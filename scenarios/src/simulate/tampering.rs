@@ -73,11 +73,10 @@ fn bend(kept: &Kept, bent: Bent) -> Option<Commit> {
             commit.after = named(&commit)?;
         }
         Bent::Proposal => {
-            let reason = commit.delta.changes.iter_mut().find_map(|change| match change {
-                Change::SetStatus { reason, .. } => Some(reason),
-                _ => None,
-            })?;
-            *reason = "Another reason.".into();
+            let reason = commit.delta.changes.iter_mut().find_map(|change| {
+                if let Change::SetStatus { reason, .. } = change { Some(reason) } else { None }
+            });
+            *reason? = "Another reason.".into();
         }
         Bent::Derived => {
             let (kind, id) = commit.delta.changes.first()?.subject();

@@ -7,7 +7,7 @@ use closer_contracts::audit::{Delegability, Grant};
 use closer_contracts::canonical::{digest_of, hash_parts};
 use closer_contracts::id::{EvidenceId, ObligationId};
 use closer_contracts::item::{
-    Appointment, Constraint, Dependency, EffectClass, IdentityKind, Item, Method, OperationEntry, ParameterBound, RepeatSafety,
+    Constraint, Dependency, EffectClass, IdentityKind, Item, Method, OperationEntry, ParameterBound, RepeatSafety,
     Standing,
 };
 use closer_contracts::profile::{DisclosureRule, Profile};
@@ -35,8 +35,6 @@ pub(super) const UNFIT: [&str; 6] =
 pub(super) const LENT: &str = "grant-lent";
 /// The obligation whose closing is the user's alone.
 pub(super) const KEPT: &str = "kept";
-/// The issuer that is appointed to review its own restrictions.
-pub(super) const JUDGE: &str = "issuer-2";
 /// A method that another one rests on.
 pub(super) const PREMISE: &str = "method-premise";
 /// The method that rests on it.
@@ -150,24 +148,6 @@ fn tied(id: &str, premise: &str, dependent: &str) -> Item {
     Item::Dependency(Dependency { dependency_id: id.into(), premise: premise.into(), dependent: dependent.into() })
 }
 
-/// Who may restrict and would be the one to review it.
-fn judge() -> Appointment {
-    Appointment {
-        issuer: JUDGE.into(),
-        operations: Vec::new(),
-        targets: Vec::new(),
-        broad: false,
-        reconcile_within_ms: 3_600_000,
-        outstanding_max: 3,
-        outstanding_per_target_max: 2,
-        independent_owner: JUDGE.into(),
-        escalation_policy_ref: "policy.escalation".into(),
-        expires_at: instant("2026-12-31T00:00:00Z"),
-        broad_suspended: false,
-        standing: Standing::Current,
-    }
-}
-
 /// Operations of several kinds, grants that end and grants that do not, a budget that runs out, items that rest on others.
 pub(super) fn deployment(obligations: usize) -> Deployment {
     let mut ending = entry(ENDING, RepeatSafety::RepeatSafe);
@@ -194,8 +174,6 @@ pub(super) fn deployment(obligations: usize) -> Deployment {
     let items = items.chain(grants().into_iter().map(Item::Grant)).chain([
         Item::Constraint(constraint),
         Item::Identity(helper),
-        Item::Identity(identity(JUDGE, IdentityKind::Issuer, &[ProducerRole::Issuer], &[])),
-        Item::Appointment(judge()),
         method(PREMISE),
         method(DEPENDENT),
         tied("tie-methods", PREMISE, DEPENDENT),

@@ -1,9 +1,10 @@
 //! Takes out each guard, one at a time, and asks the simulator which seed notices.
 //!
-//! The table is generated from the branch marks of the crates that decide. A guard is a condition; taken out, it always has
-//! the same value. Both values are tried: with one of them the guard lets everything pass, with the other nothing.
+//! The table is generated from the branch marks of the crates that decide. A guard is a condition; held at one value it lets
+//! everything pass, it is taken out, at the other nothing, it is shut. Which value is which, and why a loss is not noticed,
+//! stands in `scenarios/guards.toml`; a guard whose loss is neither noticed nor explained is an error.
 
-use std::collections::{BTreeMap, VecDeque};
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::fmt::Write;
 use std::path::Path;
 use std::process::{Command, Stdio};
@@ -11,8 +12,9 @@ use std::sync::Mutex;
 use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result, bail};
+use serde::Deserialize;
 
-use crate::source;
+use crate::{cargo, source};
 
 /// Where the guards are that the simulator drives.
 const DRIVEN: [&str; 8] = [
@@ -51,27 +53,22 @@ enum Noticed {
 /// When the simulator cannot be run or the page cannot be written.
 pub(crate) fn run(root: &Path, simulator: &Path, (seeds, steps): (u64, u64), only: Option<&str>) -> Result<()> {
     let sources = source::load(root)?;
-    let mut marks = Vec::new();
-    for (mark, places) in sources.marks() {
-        let driven = places.iter().any(|(file, _)| DRIVEN.iter().any(|folder| file.path.starts_with(folder)));
-        if driven && only.is_none_or(|only| mark.contains(only)) {
-            marks.push(mark.to_owned());
-        }
-    }
+    let marks: Vec<String> =
+        driven(&sources).into_iter().filter(|mark| only.is_none_or(|only| mark.contains(only))).collect();
+    let known = known(root)?;
     let untouched = tried(root, simulator, None, (seeds, steps))?;
     if !matches!(untouched, Noticed::No) {
         bail!("the simulator fails with every guard in place: {untouched:?}");
     }
     let noticed = judge_all(root, simulator, &marks, (seeds, steps))?;
-    let reasons: BTreeMap<String, String> = match std::fs::read_to_string(root.join(REASONS)) {
-        Ok(text) => toml::from_str(&text).with_context(|| format!("cannot read {REASONS}"))?,
-        Err(_) => BTreeMap::new(),
-    };
-    let table = render(&marks, &noticed, &reasons, (seeds, steps));
+    let table = render(&marks, &noticed, &known, (seeds, steps));
     println!("{table}");
     match only {
         Some(_) => Ok(()),
-        None => write(root, &table),
+        None => {
+            write(root, &table)?;
+            finish(root, &sources)
+        }
     }
 }
 
@@ -142,30 +139,123 @@ fn tried(root: &Path, simulator: &Path, held: Option<(&str, bool)>, (seeds, step
     })
 }
 
+/// What is said of guards beside the simulator.
+#[derive(Debug, Default, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct Known {
+    /// Marks of conditions that must hold: at true they are taken out. Every other mark is of a condition that must not hold.
+    demanded: BTreeSet<String>,
+    /// Why the loss of a guard is not noticed.
+    reasons: BTreeMap<String, String>,
+}
+
+/// Reads what is said of guards.
+///
+/// # Errors
+/// When the file does not read.
+pub(crate) fn known(root: &Path) -> Result<Known> {
+    let text = std::fs::read_to_string(root.join(REASONS)).with_context(|| format!("cannot read {REASONS}"))?;
+    toml::from_str(&text).with_context(|| format!("cannot read {REASONS}"))
+}
+
+/// The marks of the guards that the simulator drives, in order.
+pub(crate) fn driven(sources: &source::Sources) -> Vec<String> {
+    let is_driven = |places: &[(&source::SourceFile, usize)]| {
+        places.iter().any(|(file, _)| DRIVEN.iter().any(|folder| file.path.starts_with(folder)))
+    };
+    sources.marks().into_iter().filter(|(_, places)| is_driven(places)).map(|(mark, _)| mark.to_owned()).collect()
+}
+
+/// What is wrong with the table on the page: a guard that it lacks, a loss that nobody notices and nobody explains.
+///
+/// # Errors
+/// When the page or the reasons cannot be read.
+pub(crate) fn complaints(root: &Path, sources: &source::Sources) -> Result<Vec<String>> {
+    let text = std::fs::read_to_string(root.join(PAGE)).with_context(|| format!("cannot read {PAGE}"))?;
+    let known = known(root)?;
+    let marks = driven(sources);
+    let row = |mark: &String| text.lines().find(|line| line.starts_with(&format!("| `{mark}` |")));
+    let mut complaints = Vec::new();
+    for mark in &marks {
+        let complaint = match row(mark) {
+            None => Some("is not in the table"),
+            Some(row) => {
+                let missed = row.split(" | ").nth(1) == Some(MISSED);
+                match (missed, known.reasons.contains_key(mark)) {
+                    (true, false) => Some("is not noticed to be missing, and nothing says why"),
+                    (true, true) | (false, _) => None,
+                }
+            }
+        };
+        complaints.extend(complaint.map(|complaint| format!("{PAGE}: `{mark}` {complaint}")));
+    }
+    let named = known.demanded.iter().chain(known.reasons.keys());
+    let unknown = named.filter(|mark| !marks.contains(mark));
+    complaints.extend(unknown.map(|mark| format!("{REASONS}: `{mark}` is no guard that the simulator drives")));
+    Ok(complaints)
+}
+
+/// Puts the reasons of the file into the table that is there, and says what is still unexplained.
+///
+/// # Errors
+/// When a loss is neither noticed nor explained.
+pub(crate) fn explain(root: &Path) -> Result<()> {
+    let text = std::fs::read_to_string(root.join(PAGE)).with_context(|| format!("cannot read {PAGE}"))?;
+    let known = known(root)?;
+    let (_, rest) = text.split_once(BEGIN).with_context(|| format!("{PAGE} has no place for the table"))?;
+    let (table, _) = rest.split_once(END).with_context(|| format!("{PAGE} has no end of the table"))?;
+    let explained: Vec<String> = table.trim().lines().map(|line| with_reason(line, &known)).collect();
+    write(root, &format!("{}\n", explained.join("\n")))?;
+    finish(root, &source::load(root)?)
+}
+
+fn with_reason(line: &str, known: &Known) -> String {
+    let Some((mark, _)) = line.strip_prefix("| `").and_then(|rest| rest.split_once('`')) else {
+        return line.to_owned();
+    };
+    let columns: Vec<&str> = line.split(" | ").collect();
+    let [name, taken_out, shut, ..] = columns.as_slice() else { return line.to_owned() };
+    let reason = known.reasons.get(mark).map_or("not yet explained", String::as_str);
+    let reason = if *taken_out == MISSED { reason } else { "" };
+    format!("{name} | {taken_out} | {shut} | {reason} |")
+}
+
+fn finish(root: &Path, sources: &source::Sources) -> Result<()> {
+    let errors = complaints(root, sources)?;
+    let summary = "every loss is noticed or explained".to_owned();
+    cargo::report("guards", cargo::Findings { errors, summary, ..Default::default() })
+}
+
+const MISSED: &str = "not noticed";
+
 fn render(
     marks: &[String],
     noticed: &BTreeMap<(String, bool), Noticed>,
-    reasons: &BTreeMap<String, String>,
+    known: &Known,
     (seeds, steps): (u64, u64),
 ) -> String {
     let shown = |mark: &String, value: bool| match noticed.get(&(mark.clone(), value)) {
         Some(Noticed::By { seed, what }) => format!("seed {seed}: {}", without_ids(what)),
         Some(Noticed::Hung) => "does not come to an end".to_owned(),
-        Some(Noticed::No) | None => "not noticed".to_owned(),
+        Some(Noticed::No) | None => MISSED.to_owned(),
     };
-    let is_missed = |mark: &String, value: bool| matches!(noticed.get(&(mark.clone(), value)), Some(Noticed::No));
-    let both = marks.iter().filter(|mark| !is_missed(mark, true) && !is_missed(mark, false)).count();
-    let neither = marks.iter().filter(|mark| is_missed(mark, true) && is_missed(mark, false)).count();
+    let out = |mark: &String| known.demanded.contains(mark);
+    let is_missed = |mark: &String| matches!(noticed.get(&(mark.clone(), out(mark))), Some(Noticed::No));
+    let missed = marks.iter().filter(|mark| is_missed(mark)).count();
     let mut table = format!(
-        "{} guards, each held at one value for {seeds} seeds of {steps} steps: {both} are noticed either way, {} one way \
-         only, {neither} not at all.\n\n| guard | always true | always false | why not noticed |\n|---|---|---|---|\n",
+        "{} guards, each held at one value for {seeds} seeds of {steps} steps: the loss of {} is noticed, of {missed} it is \
+         not.\n\n| guard | taken out | shut | why its loss is not noticed |\n|---|---|---|---|\n",
         marks.len(),
-        marks.len() - both - neither,
+        marks.len() - missed,
     );
     for mark in marks {
-        let missed = is_missed(mark, true) || is_missed(mark, false);
-        let reason = reasons.get(mark).map_or(if missed { "not yet explained" } else { "" }, String::as_str);
-        let _ = writeln!(table, "| `{mark}` | {} | {} | {reason} |", shown(mark, true), shown(mark, false));
+        let reason = match (is_missed(mark), known.reasons.get(mark)) {
+            (true, Some(reason)) => reason.as_str(),
+            (true, None) => "not yet explained",
+            (false, _) => "",
+        };
+        let (taken_out, shut) = (shown(mark, out(mark)), shown(mark, !out(mark)));
+        let _ = writeln!(table, "| `{mark}` | {taken_out} | {shut} | {reason} |");
     }
     table
 }
