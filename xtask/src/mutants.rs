@@ -85,30 +85,16 @@ struct Outcomes {
 
 #[derive(Debug, Deserialize)]
 struct Outcome {
-    scenario: Scenario,
+    /// `"Baseline"`, or an object with the mutant.
+    scenario: serde_json::Value,
     summary: String,
-}
-
-#[derive(Debug, Deserialize)]
-#[serde(untagged)]
-enum Scenario {
-    Mutant {
-        #[serde(rename = "Mutant")]
-        mutant: Mutant,
-    },
-    Other(serde_json::Value),
-}
-
-#[derive(Debug, Deserialize)]
-struct Mutant {
-    name: String,
 }
 
 fn render(found: &Outcomes, args: &Args) -> String {
     let mut tried: BTreeMap<&str, Vec<&str>> = BTreeMap::new();
     for outcome in &found.outcomes {
-        if let Scenario::Mutant { mutant } = &outcome.scenario {
-            tried.entry(outcome.summary.as_str()).or_default().push(&mutant.name);
+        if let Some(name) = outcome.scenario.pointer("/Mutant/name").and_then(serde_json::Value::as_str) {
+            tried.entry(outcome.summary.as_str()).or_default().push(name);
         }
     }
     let count = |summary| tried.get(summary).map_or(0, Vec::len);

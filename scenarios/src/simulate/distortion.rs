@@ -1,24 +1,29 @@
-//! A distiller that proposes what may not be accepted, and an assessor that endorses it. Each kind is made so that nothing but
-//! its own fault speaks against it: where the user's word is needed, the user has really given it for exactly these changes.
+//! A distiller that proposes what may not be accepted. Each kind is made so that nothing but its own fault speaks against it: it is
+//! offered to the state's own admission as if everything before that had been deceived, the endorsement, the lineage and, where
+//! the user's word is needed, the user's word among it. What the state refuses, the protocol is offered too.
 
 use super::machine::Simulation;
-use super::steps::said;
 use super::world::{DEPENDENT, KEPT, LENT, PREMISE, obligation, one_of};
-use crate::founding::{grant, obligation as founded, proposition};
+use crate::founding::{grant, obligation as founded, proposition, scope};
 use crate::space::{Broken, Space};
 use crate::worker;
 use closer_contracts::adjudication::Disposition;
-use closer_contracts::audit::RestrictiveAction;
 use closer_contracts::delta::{AdmissionPath, AuthorityKind, AuthorityRef, Change, ChangeClass, Delta};
 use closer_contracts::id::{ArtifactId, DeltaId, EvidenceId, Id, ObligationId};
-use closer_contracts::item::{AffectedScope, Claim, Item, ItemKind, Standing};
-use closer_contracts::obligation::{Obligation, ObligationStatus, Origin, TriggerGap};
+use closer_contracts::item::{AffectedScope, Claim, Item, ItemKind, Restriction, Standing};
+use closer_contracts::obligation::{AssessmentStatus, Condition, Obligation, ObligationStatus, Origin, TriggerGap};
 use closer_contracts::reentry::{DependencyVersionChanged, Reentry, TimeReached, TypedPredicate};
 use closer_contracts::refs::{ArtifactRef, ProducerRole, StateRef, VersionedRef};
 use closer_contracts::work::Relation;
-use closer_contracts::{Digest, word_enum};
+use closer_contracts::{Digest, Fault, Timestamp, word_enum};
+use closer_protocol::View;
 use closer_protocol::input::{Input, Reply};
+use closer_state::{Commit, Derivation, Duty, State};
+use rand::RngExt;
 use rand::rngs::Xoshiro256PlusPlus as Rng;
+
+/// How many distortions a step tries.
+const DISTORTIONS: usize = 5;
 
 word_enum! {
     /// What a dishonest distiller proposes.
@@ -79,42 +84,84 @@ word_enum! {
         OldUngiven = "old_ungiven",
         /// What is not a restriction, on the path of restrictions.
         Urgent = "urgent",
+        /// A restriction whose review is over before it begins.
+        Overdue = "overdue",
+        /// A restriction that its issuer reviews itself.
+        OwnReview = "own_review",
     }
 }
 
-/// What is proposed, on which state, by which path, with which authority.
+/// Who speaks for what is proposed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Authority {
+    /// The user, for exactly these changes.
+    Given,
+    /// Nobody, and none is named.
+    Unnamed,
+    /// Nobody, and somebody is named.
+    Forged,
+}
+
+/// What is proposed, on which state.
 struct Proposed {
     changes: Vec<Change>,
     parent: StateRef,
     path: AdmissionPath,
-    authorities: Option<Vec<AuthorityRef>>,
+    authority: Authority,
+    duty: Option<Duty>,
 }
 
-fn of(space: &Space, changes: Vec<Change>) -> Proposed {
-    Proposed { changes, parent: space.view().state.reference(), path: AdmissionPath::Ordinary, authorities: None }
+fn on(state: &State, changes: Vec<Change>) -> Proposed {
+    let (path, authority) = (AdmissionPath::Ordinary, Authority::Given);
+    Proposed { changes, parent: state.reference(), path, authority, duty: None }
 }
 
-/// Proposes, has it endorsed, and asks for the commit. Where the user's word is needed and no authority is given, the user
-/// gives it.
-fn propose(space: &mut Space, proposed: Proposed) -> Result<Reply, Broken> {
+fn authority() -> AuthorityRef {
+    let reference = ArtifactRef { id: ArtifactId::from("instruction-forged"), digest: Digest::of(b"instruction") };
+    AuthorityRef { kind: AuthorityKind::Declaration, reference }
+}
+
+/// The delta, and what the state is told of it.
+fn told(view: &View, now: &Timestamp, proposed: Proposed, id: String) -> Result<(Delta, Derivation), Fault> {
     let needs = |change: &Change| matches!(change.class(), ChangeClass::Normative | ChangeClass::Restrictive);
-    let authorities = match proposed.authorities {
-        Some(authorities) => authorities,
-        None if proposed.changes.iter().any(needs) => vec![space.instruct(&proposed.changes)?],
-        None => Vec::new(),
+    let named = proposed.authority != Authority::Unnamed && proposed.changes.iter().any(needs);
+    let required = if named { vec![authority()] } else { Vec::new() };
+    let mut derivation = Derivation::at(now.clone());
+    derivation.origins = view.declarations.values().map(|(reference, _)| reference.clone()).collect();
+    if proposed.authority == Authority::Given {
+        derivation.authorities = required.iter().map(|authority| authority.reference.clone()).collect();
+    }
+    let closing = proposed.changes.iter().filter(|change| change.class() == ChangeClass::Closing);
+    let closing = closing.map(|change| ObligationId::new(change.subject().1.as_str()));
+    // The assessor is for everything; it cannot speak for the user.
+    let assessors = |id: &ObligationId| {
+        let known = view.state.obligation(id);
+        known.is_some_and(|known| known.closure_authority.as_str() == "closer.assessor")
     };
+    derivation.closing = closing.filter(assessors).collect();
+    derivation.urgent = proposed.duty;
     let delta = Delta {
-        delta_id: DeltaId::new(space.fresh("delta-forged")),
+        delta_id: DeltaId::new(id),
         parent_state: proposed.parent,
         changes: proposed.changes,
         support_relations: Vec::new(),
         dependency_updates: Vec::new(),
-        required_authority_refs: authorities,
+        required_authority_refs: required,
         admission_path: proposed.path,
         proposal_digest: Digest::of(b""),
         extensions: None,
-    }
-    .sealed()?;
+    };
+    Ok((delta.sealed()?, derivation))
+}
+
+/// Why the state refuses; nothing where it does not.
+fn refused(state: &State, delta: Delta, derivation: &Derivation) -> Option<String> {
+    let denied = closer_state::propose(state, delta, derivation).err()?;
+    Some(denied.first().map_or_else(String::new, |denied| format!("{} ({})", denied.code, denied.reason)))
+}
+
+/// What the protocol says to it, with an endorsement.
+fn submitted(space: &mut Space, delta: Delta) -> Result<Reply, Broken> {
     let payload = space.write(ProducerRole::Distiller, &["o-1"], delta.clone())?;
     let reply = space.submit_payload(payload)?;
     if reply.refusal().is_some() {
@@ -128,8 +175,8 @@ fn propose(space: &mut Space, proposed: Proposed) -> Result<Reply, Broken> {
 }
 
 /// A fresh obligation as the user could have declared it, to be spoiled.
-fn admitted(space: &mut Space, spoil: impl FnOnce(&mut Obligation, &mut Vec<Reentry>)) -> Vec<Change> {
-    let id = space.fresh("forged-obligation");
+fn admitted(rng: &mut Rng, spoil: impl FnOnce(&mut Obligation, &mut Vec<Reentry>)) -> Vec<Change> {
+    let id = format!("forged-obligation-{}", rng.random::<u32>());
     let (mut obligation, mut reentries) = founded(&id, "entity-forged");
     spoil(&mut obligation, &mut reentries);
     obligation.reentry_refs = reentries.iter().map(|reentry| reentry.reentry_id.clone()).collect();
@@ -146,24 +193,24 @@ fn set_owner(id: &ObligationId, owner: &str) -> Vec<Change> {
 }
 
 /// What revises an accepted item into this one.
-fn revised(space: &Space, item: Item) -> Option<Vec<Change>> {
-    let replaces = space.view().state.item(item.kind(), &item.id())?.digest;
+fn revised(state: &State, item: Item) -> Option<Vec<Change>> {
+    let replaces = state.item(item.kind(), &item.id())?.digest;
     Some(vec![Change::Revise { item: Box::new(item), replaces }])
 }
 
 /// A method of the deployment that stands like this.
-fn method(space: &Space, id: &str, standing: Standing) -> Option<Item> {
-    let mut method = space.view().state.method(&id.into())?.clone();
+fn method(state: &State, id: &str, standing: Standing) -> Option<Item> {
+    let mut method = state.method(&id.into())?.clone();
     method.standing = standing;
     Some(Item::Method(method))
 }
 
-fn claim(space: &mut Space, supported: bool, bounded: bool) -> Vec<Change> {
-    let newest: Option<EvidenceId> = space.view().evidence.keys().next_back().cloned();
-    let relation = newest.map(|id| worker::relation(space.view(), "p-o-1", &id, Relation::Supports));
+fn claim(view: &View, rng: &mut Rng, supported: bool, bounded: bool) -> Vec<Change> {
+    let newest: Option<EvidenceId> = view.evidence.keys().next_back().cloned();
+    let relation = newest.map(|id| worker::relation(view, "p-o-1", &id, Relation::Supports));
     vec![Change::Add {
         item: Box::new(Item::Claim(Claim {
-            claim_id: space.fresh("claim-forged").as_str().into(),
+            claim_id: format!("claim-forged-{}", rng.random::<u32>()).as_str().into(),
             proposition: proposition("o-1", "basic"),
             applicability: if bounded { vec!["as observed".into()] } else { Vec::new() },
             relations: relation.into_iter().filter(|_| supported).collect(),
@@ -176,8 +223,8 @@ fn claim(space: &mut Space, supported: bool, bounded: bool) -> Vec<Change> {
 }
 
 /// A new grant in these words.
-fn given(space: &mut Space, issuer: &str) -> Vec<Change> {
-    let mut wider = grant(&space.fresh("grant-wide"), "plan.change", &["everything"]);
+fn given(rng: &mut Rng, issuer: &str) -> Vec<Change> {
+    let mut wider = grant(&format!("grant-wide-{}", rng.random::<u32>()), "plan.change", &["everything"]);
     wider.authenticated_issuer.identity = issuer.into();
     vec![Change::Add { item: Box::new(Item::Grant(wider)) }]
 }
@@ -192,84 +239,133 @@ fn late_gap() -> TriggerGap {
     }
 }
 
+/// The duty to review a restriction.
+fn duty(now: &Timestamp, distortion: Distortion) -> Duty {
+    let proposition = "p-o-1".into();
+    let rule = VersionedRef { id: "rule.sufficiency".into(), version: 1 };
+    Duty {
+        issuer: "issuer-1".into(),
+        obligation_id: "duty-forged".into(),
+        reentry_id: "reentry-forged".into(),
+        origin: authority().reference,
+        scope: scope(),
+        text: "It is to be reviewed.".into(),
+        condition: Condition {
+            id: "condition-forged".into(),
+            proposition,
+            evidence_rule_ref: rule,
+            assessment_status: AssessmentStatus::Unassessed,
+        },
+        due_at: if distortion == Distortion::Overdue { now.clone() } else { now.plus_ms(60_000) },
+        independent_owner: if distortion == Distortion::OwnReview { "issuer-1" } else { "user" }.into(),
+        refresh_policy_ref: "policy.refresh".into(),
+        expiry_policy_ref: "policy.expiry".into(),
+    }
+}
+
 impl Simulation {
     /// Proposes something distorted. Whatever else is true it must be refused.
     pub(super) fn distort(&mut self, rng: &mut Rng) -> Result<String, String> {
-        let distortion = one_of(rng, Distortion::ALL).unwrap_or(Distortion::Ungiven);
-        let number = self.number(rng);
-        let mut choices = rng.clone();
-        let reply = self.attempt(|space| match distorted(space, &mut choices, distortion, number) {
-            Err(Broken::Fault(fault)) => Ok(Some(Reply::Refused(vec![fault.into()]))),
+        let mut told = Vec::new();
+        for _ in 0..DISTORTIONS {
+            let distortion = one_of(rng, Distortion::ALL).unwrap_or(Distortion::Ungiven);
+            let number = self.number(rng);
+            let offered = self.offer_distorted(rng, distortion, number)?;
+            told.push(format!("{distortion}: {}", offered.unwrap_or_else(|| "nothing to distort".into())));
+        }
+        Ok(told.join("; "))
+    }
+
+    fn offer_distorted(
+        &mut self,
+        rng: &mut Rng,
+        distortion: Distortion,
+        number: usize,
+    ) -> Result<Option<String>, String> {
+        let (view, now) = (View::clone(self.leader.view()), self.leader.moment().now);
+        let accepted = || Err(format!("a distorted delta was accepted: {distortion}"));
+        let id = self.leader.fresh("delta-forged");
+        let fault = |fault: Fault| fault.to_string();
+        if distortion == Distortion::LostPremise {
+            return lost_premise(&view, &now, id).map_err(|()| "what lost its premise stands".to_owned());
+        }
+        if matches!(distortion, Distortion::Touched | Distortion::RestrictedSince | Distortion::OldUngiven) {
+            let refused = on_old_state(&view, rng, &now, distortion, number).map_err(fault)?;
+            return refused.map_or(Ok(None), |refused| refused.map_or_else(accepted, |why| Ok(Some(why))));
+        }
+        let Some(proposed) = distorted(&view, rng, &now, distortion, number) else { return Ok(None) };
+        let (delta, mut derivation) = told(&view, &now, proposed, id).map_err(fault)?;
+        derivation.origins.extend(derivation.urgent.iter().map(|duty| duty.origin.clone()));
+        let Some(why) = refused(&view.state, delta.clone(), &derivation) else { return accepted() };
+        let reply = self.attempt(|space| match submitted(space, delta) {
+            Err(Broken::Fault(fault)) => Ok(Reply::Refused(vec![fault.into()])),
             done => done,
         })?;
         self.flush()?;
-        match reply.flatten() {
-            Some(Reply::Recorded(_)) => Err(format!("a distorted delta was accepted: {distortion}")),
-            Some(reply @ Reply::Refused(_)) => Ok(format!("{distortion}: {}", said(&reply))),
-            None => Ok(format!("{distortion}: nothing to distort")),
+        match reply {
+            Some(Reply::Recorded(_)) => accepted(),
+            Some(Reply::Refused(_)) | None => Ok(Some(why)),
         }
     }
 }
 
 fn distorted(
-    space: &mut Space,
+    view: &View,
     rng: &mut Rng,
+    now: &Timestamp,
     distortion: Distortion,
     number: usize,
-) -> Result<Option<Reply>, Broken> {
-    let proposed = match distortion {
-        Distortion::Ungiven | Distortion::ForgedAuthority | Distortion::Rootless | Distortion::Urgent => {
-            Some(without_authority(space, distortion))
+) -> Option<Proposed> {
+    match distortion {
+        Distortion::Ungiven | Distortion::ForgedAuthority | Distortion::Rootless => {
+            let issuer = if distortion == Distortion::Rootless { "worker" } else { "user" };
+            let mut proposed = on(&view.state, given(rng, issuer));
+            if distortion == Distortion::Ungiven {
+                proposed.authority = Authority::Unnamed;
+            } else if distortion == Distortion::ForgedAuthority {
+                proposed.authority = Authority::Forged;
+            }
+            Some(proposed)
+        }
+        Distortion::Urgent | Distortion::Overdue | Distortion::OwnReview => {
+            let revoked = Change::RevokeGrant { grant_id: "grant-narrow".into(), reason: "It is doubted.".into() };
+            let changes = if distortion == Distortion::Urgent { given(rng, "user") } else { vec![revoked] };
+            let (path, duty) = (AdmissionPath::UrgentRestrictive, Some(duty(now, distortion)));
+            Some(Proposed { path, duty, ..on(&view.state, changes) })
         }
         Distortion::AdmittedClosed
         | Distortion::NoOrigin
         | Distortion::NoTrigger
         | Distortion::OverTrigger
         | Distortion::UnknownSource
-        | Distortion::LateReview => Some(admission(space, distortion)),
+        | Distortion::LateReview => Some(admission(view, rng, now, distortion)),
         Distortion::Unmet
         | Distortion::ClosedByOthers
         | Distortion::UncoveredSuccessor
         | Distortion::OtherDemand
         | Distortion::ClosedChanged
-        | Distortion::ReopenedWaiting => of_obligation(space, rng, distortion, number),
+        | Distortion::ReopenedWaiting => of_obligation(view, rng, distortion, number),
         Distortion::TakenId
         | Distortion::OwnChanges
         | Distortion::Revived
         | Distortion::OldContent
         | Distortion::Unsupported
-        | Distortion::Unbounded => of_item(space, rng, distortion),
-        Distortion::LostPremise => return lost_premise(space),
-        Distortion::OtherHistory
-        | Distortion::FutureParent
-        | Distortion::Touched
-        | Distortion::RestrictedSince
-        | Distortion::OldUngiven => on_another_state(space, distortion, number)?,
-    };
-    proposed.map(|proposed| propose(space, proposed)).transpose()
-}
-
-fn without_authority(space: &mut Space, distortion: Distortion) -> Proposed {
-    let forged = AuthorityRef {
-        kind: AuthorityKind::Declaration,
-        reference: ArtifactRef { id: ArtifactId::from("declaration-of-nobody"), digest: Digest::of(b"nobody") },
-    };
-    let issuer = if distortion == Distortion::Rootless { "worker" } else { "user" };
-    let changes = given(space, issuer);
-    let mut proposed = of(space, changes);
-    if distortion == Distortion::Ungiven {
-        proposed.authorities = Some(Vec::new());
-    } else if distortion == Distortion::ForgedAuthority {
-        proposed.authorities = Some(vec![forged]);
-    } else if distortion == Distortion::Urgent {
-        proposed.path = AdmissionPath::UrgentRestrictive;
+        | Distortion::Unbounded => of_item(view, rng, distortion),
+        Distortion::OtherHistory | Distortion::FutureParent => {
+            let mut proposed = on(&view.state, set_owner(&KEPT.into(), "helper"));
+            if distortion == Distortion::OtherHistory {
+                proposed.parent.digest = Digest::of(b"another history");
+            } else {
+                proposed.parent.version += 1;
+            }
+            Some(proposed)
+        }
+        Distortion::LostPremise | Distortion::Touched | Distortion::RestrictedSince | Distortion::OldUngiven => None,
     }
-    proposed
 }
 
-fn admission(space: &mut Space, distortion: Distortion) -> Proposed {
-    let now = space.moment().now;
-    let changes = admitted(space, |obligation, reentries| {
+fn admission(view: &View, rng: &mut Rng, now: &Timestamp, distortion: Distortion) -> Proposed {
+    let changes = admitted(rng, |obligation, reentries| {
         if distortion == Distortion::AdmittedClosed {
             obligation.status = ObligationStatus::Resolved;
         } else if distortion == Distortion::NoOrigin {
@@ -289,12 +385,12 @@ fn admission(space: &mut Space, distortion: Distortion) -> Proposed {
             obligation.trigger_gap = (distortion == Distortion::LateReview).then(late_gap);
         }
     });
-    of(space, changes)
+    on(&view.state, changes)
 }
 
-fn of_obligation(space: &mut Space, rng: &mut Rng, distortion: Distortion, number: usize) -> Option<Proposed> {
+fn of_obligation(view: &View, rng: &mut Rng, distortion: Distortion, number: usize) -> Option<Proposed> {
     let id = obligation(number);
-    let state = &space.view().state;
+    let state = &view.state;
     let is_open = |id: &ObligationId| state.obligation(id).is_some_and(|known| known.status.is_open());
     let closed: Vec<ObligationId> = (1..=number + 40)
         .map(obligation)
@@ -317,11 +413,11 @@ fn of_obligation(space: &mut Space, rng: &mut Rng, distortion: Distortion, numbe
         conditions.first_mut()?.proposition = "p-something-easier".into();
         vec![Change::SetConditions { obligation_id: id, conditions }]
     };
-    Some(of(space, changes))
+    Some(on(state, changes))
 }
 
-fn of_item(space: &mut Space, rng: &mut Rng, distortion: Distortion) -> Option<Proposed> {
-    let state = &space.view().state;
+fn of_item(view: &View, rng: &mut Rng, distortion: Distortion) -> Option<Proposed> {
+    let state = &view.state;
     let changes = if distortion == Distortion::TakenId {
         let mut method = state.method(&PREMISE.into())?.clone();
         method.method_id = one_of(rng, &["o-1", "grant-1", "worker", "rule.sufficiency"])?.into();
@@ -340,68 +436,68 @@ fn of_item(space: &mut Space, rng: &mut Rng, distortion: Distortion) -> Option<P
     } else if distortion == Distortion::Revived {
         let mut lent = state.grant(&LENT.into()).filter(|known| known.revocation.revoked_by.is_some())?.clone();
         lent.revocation.revoked_by = None;
-        revised(space, Item::Grant(lent))?
+        revised(state, Item::Grant(lent))?
     } else if distortion == Distortion::OldContent {
-        let item = method(space, PREMISE, Standing::Current)?;
+        let item = method(state, PREMISE, Standing::Current)?;
         vec![Change::Revise { item: Box::new(item), replaces: Digest::of(b"what it never was") }]
-    } else if distortion == Distortion::Unbounded && space.view().evidence.is_empty() {
+    } else if distortion == Distortion::Unbounded && view.evidence.is_empty() {
         return None;
     } else {
-        claim(space, distortion == Distortion::Unbounded, distortion == Distortion::Unsupported)
+        claim(view, rng, distortion == Distortion::Unbounded, distortion == Distortion::Unsupported)
     };
-    Some(of(space, changes))
+    Some(on(state, changes))
 }
 
-/// A premise is suspended in order, and what rests on it is to be current all the same. At the end both are again.
-fn lost_premise(space: &mut Space) -> Result<Option<Reply>, Broken> {
-    let id = Id::from(PREMISE);
-    let change = Change::Suspend { kind: ItemKind::Method, id, reason: "It is doubted.".into() };
-    let proposed = of(space, vec![change]);
-    if propose(space, proposed)?.refusal().is_some() {
-        return Ok(None);
+/// A premise is suspended in order: what rests on it falls with it, and may not be current again before it is. Gives why not.
+fn lost_premise(view: &View, now: &Timestamp, id: String) -> Result<Option<String>, ()> {
+    let change = Change::Suspend { kind: ItemKind::Method, id: PREMISE.into(), reason: "It is doubted.".into() };
+    let Some(after) = accepted(view, now, &view.state, vec![change]) else { return Ok(None) };
+    if after.1.method(&DEPENDENT.into()).is_none_or(|method| method.standing == Standing::Current) {
+        return Err(());
     }
-    let promoted = method(space, DEPENDENT, Standing::Current).and_then(|item| revised(space, item));
+    let promoted = method(&after.1, DEPENDENT, Standing::Current).and_then(|item| revised(&after.1, item));
     let Some(changes) = promoted else { return Ok(None) };
-    let proposed = of(space, changes);
-    let reply = propose(space, proposed)?;
-    for again in [PREMISE, DEPENDENT] {
-        if let Some(changes) = method(space, again, Standing::Current).and_then(|item| revised(space, item)) {
-            let proposed = of(space, changes);
-            propose(space, proposed)?;
-        }
-    }
-    Ok(Some(reply))
+    let Ok((delta, derivation)) = told(view, now, on(&after.1, changes), id) else { return Ok(None) };
+    refused(&after.1, delta, &derivation).map(Some).ok_or(())
 }
 
-/// Deltas on a state that is not the accepted one, or was the accepted one before something else.
-fn on_another_state(space: &mut Space, distortion: Distortion, number: usize) -> Result<Option<Proposed>, Broken> {
-    let id = obligation(number);
-    if space.view().state.obligation(&id).is_none_or(|known| !known.status.is_open()) {
-        return Ok(None);
-    }
-    let mut proposed = of(space, set_owner(&id, "helper"));
-    if distortion == Distortion::OtherHistory {
-        proposed.parent.digest = Digest::of(b"another history");
-        return Ok(Some(proposed));
-    }
-    if distortion == Distortion::FutureParent {
-        proposed.parent.version += 1;
-        return Ok(Some(proposed));
-    }
+/// The state after changes that are in order.
+fn accepted(view: &View, now: &Timestamp, state: &State, changes: Vec<Change>) -> Option<(Commit, State)> {
+    let (delta, derivation) = told(view, now, on(state, changes), "delta-between".into()).ok()?;
+    closer_state::propose(state, delta, &derivation).ok()
+}
+
+/// A delta on a state after which something else was accepted; gives why it is not reissued on the new one.
+fn on_old_state(
+    view: &View,
+    rng: &mut Rng,
+    now: &Timestamp,
+    distortion: Distortion,
+    number: usize,
+) -> Result<Option<Option<String>>, Fault> {
+    let state = &view.state;
+    let (mut old, kept) = (on(state, set_owner(&KEPT.into(), "helper")), ObligationId::from(KEPT));
+    let mut between = set_owner(&kept, "worker");
     if distortion == Distortion::RestrictedSince {
-        let scope = AffectedScope::Obligation { obligation_id: KEPT.into() };
-        if space.restrict("issuer-1", RestrictiveAction::SuspendEligibility(scope))?.refusal().is_some() {
-            return Ok(None);
-        }
-        proposed = of(space, set_owner(&KEPT.into(), "helper"));
+        between = vec![Change::SuspendEligibility {
+            restriction: Restriction {
+                restriction_id: "restriction-between".into(),
+                affected_scope: AffectedScope::Obligation { obligation_id: kept },
+                issued_by: "issuer-1".into(),
+                reason: "It is doubted.".into(),
+                standing: Standing::Current,
+            },
+        }];
     }
     if distortion == Distortion::OldUngiven {
-        proposed.changes = given(space, "user");
-        proposed.authorities = Some(Vec::new());
+        (old.changes, old.authority) = (given(rng, "user"), Authority::Unnamed);
+        between = set_owner(&obligation(number), "worker");
     }
-    let between = of(space, set_owner(&id, "worker"));
-    Ok(match propose(space, between)?.refusal() {
-        Some(_) => None,
-        None => Some(proposed),
-    })
+    let Some((commit, after)) = accepted(view, now, state, between) else { return Ok(None) };
+    let (delta, derivation) = told(view, now, old, "delta-old".into())?;
+    let reissued = match closer_state::rebase(&delta, &after, [&commit], "delta-reissued".into()) {
+        Ok(reissued) => reissued,
+        Err(denied) => return Ok(Some(Some(format!("{} ({})", denied.code, denied.reason)))),
+    };
+    Ok(Some(refused(&after, reissued, &derivation)))
 }

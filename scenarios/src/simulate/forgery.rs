@@ -297,6 +297,7 @@ impl Simulation {
         let forgery = one_of(rng, Forgery::ALL).unwrap_or(Forgery::NoGrant);
         let nothing = Ok(format!("{forgery}: nothing to forge"));
         let Some(mut honest) = self.honest(rng) else { return nothing };
+        self.leader.world.set(&honest.action.target, "plan", "as it was founded");
         if matches!(forgery, Forgery::OverLease | Forgery::Fenced) {
             match self.let_lease_end(&honest.episode.obligation_id)? {
                 Some(epoch) => honest.action.ownership_epoch = epoch,
