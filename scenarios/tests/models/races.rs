@@ -16,7 +16,7 @@ use closer_protocol::episode::Next;
 use closer_protocol::handoff::Terms;
 use closer_protocol::input::{Input, Reply};
 use closer_protocol::port::Performed;
-use closer_scenarios::founding::identity;
+use closer_scenarios::founding::{identity, plan_target};
 use closer_scenarios::space::Broken;
 use closer_scenarios::{Deployment, MemoryLog, Space, World, worker};
 
@@ -39,16 +39,12 @@ pub(crate) enum Move {
     ConsentOfOneAgain,
     /// Whoever was offered it second accepts.
     ConsentOfOther,
-    /// Somebody accepts what was offered to another.
-    ConsentOfStranger,
     /// The lease that goes with the offers ends.
     LeaseEnds,
     /// The timers ring.
     Tick,
     /// It is told that nothing was sent.
     ToldNotSent,
-    /// The process begins again.
-    Restart,
     /// The target is looked at.
     ReadBack,
 }
@@ -78,6 +74,7 @@ impl Begin {
         let rival = |id| Item::Identity(identity(id, IdentityKind::Producer, &[ProducerRole::Participant], &[]));
         let deployment = Deployment::default().with(rival("one")).with(rival("other"));
         let mut space = Space::found(&deployment, worker::proposes("basic")).unwrap();
+        assert!(space.event("service-a", "price").unwrap().refusal().is_none(), "the event is recorded");
         let episode_id = space.open("o-1").unwrap();
         let payload_id = loop {
             if let Next::Dispatch { payload_id } = space.next(&episode_id).unwrap() {
@@ -139,6 +136,7 @@ impl<'a> Run<'a> {
         space.number_ids_from(1_000);
         space.sends_at_once = false;
         space.world = World::default();
+        space.world.set(&plan_target(), "plan", "as it was");
         durable.set(!delayed);
         let accepted = Vec::new();
         Self { begin, space, durable, accepted, admitted_under: None, restricted_before_sending: false }
@@ -167,17 +165,12 @@ impl<'a> Run<'a> {
             }
             Move::ConsentOfOne | Move::ConsentOfOneAgain => Some(self.consent(0, "one")?),
             Move::ConsentOfOther => Some(self.consent(1, "other")?),
-            Move::ConsentOfStranger => Some(self.space.consent(self.begin.consents[0].clone(), "worker")?),
             Move::LeaseEnds => {
                 self.space.set_now(self.begin.now.plus_ms(LEASE_MS));
                 None
             }
             Move::Tick => Some(self.space.submit(Input::Tick)?),
             Move::ToldNotSent => self.told_not_sent()?,
-            Move::Restart => {
-                self.space.crash()?;
-                None
-            }
             Move::ReadBack => self.read_back()?,
         };
         if self.space.view().attempts.len() > before {
