@@ -11,7 +11,7 @@ use closer_contracts::auth::Authenticated;
 use closer_contracts::branch;
 use closer_contracts::contract::Check;
 use closer_contracts::digest::Digest;
-use closer_contracts::envelope::Envelope;
+use closer_contracts::envelope::{Body, Envelope};
 use closer_contracts::id::{Id, Key, Text};
 use closer_contracts::payload_type::{PayloadType, check_producer};
 use closer_contracts::record::Reads;
@@ -153,11 +153,29 @@ pub(crate) fn payload(
             denials.push(Denial::new(Code::KeyConflict, CheckKind::Resolution, reason).of(payload.id()));
         }
     }
+    if branch!("intake.body_id_taken", stands_for_other_content(view, payload)) {
+        let reason = "the id of what the payload carries stands for other content";
+        denials.push(Denial::new(Code::KeyConflict, CheckKind::Resolution, reason).of(payload.id()));
+    }
     lineage(view, payload, reads, &mut denials);
     match denials.is_empty() {
         true => Ok(()),
         false => Err(denials),
     }
+}
+
+/// Whether what a payload carries goes by the id of something else on record. What the sequence itself has endorsed claims no
+/// id of its own, so that the record is asked and not the claims.
+fn stands_for_other_content(view: &View, payload: &Payload) -> bool {
+    if let Body::Adjudication(body) = payload.body() {
+        let known = view.adjudications.get(&body.adjudication_id);
+        return known.is_some_and(|known| known.payload.content_digest() != payload.content_digest());
+    }
+    if let Body::Delta(body) = payload.body() {
+        let known = view.deltas.get(&body.delta_id);
+        return known.is_some_and(|known| known.body.proposal_digest != body.proposal_digest);
+    }
+    false
 }
 
 /// Every reference of the envelope resolves to a thing of its kind, with its digest (§6, Appendix B).

@@ -15,19 +15,29 @@
 //! | `steps` | what each ordinary step does |
 //! | `faults` | what each fault does |
 //! | `deceit` | what the dishonest try |
+//! | `forgery` | what a dishonest planner does to actions |
+//! | `distortion` | what a dishonest distiller proposes |
+//! | `misreading` | what a dishonest observer reports |
+//! | `tampering` | what is bent on the disk |
+//! | `books` | a second accounting of budgets |
 //! | `invariants` | what must always hold |
 //! | `shrink` | a shorter plan that still fails |
 //!
 //! It does not simulate actors, sockets or the real file system: crash runs and whole-system tests do. Spec: §5, §7, §8.
 
+mod books;
 mod deceit;
+mod distortion;
 mod faults;
+mod forgery;
 mod ground;
 mod invariants;
 mod machine;
+mod misreading;
 pub mod plan;
 mod shrink;
 mod steps;
+mod tampering;
 mod world;
 
 pub use plan::Plan;

@@ -19,6 +19,7 @@ mod fix;
 mod fuzz;
 mod mcp;
 mod model;
+mod mutants;
 mod races;
 mod scenario;
 mod sim;
@@ -59,6 +60,8 @@ enum Command {
     Eval(eval::Args),
     /// Kills, cuts the power and lets writers compete, many times over
     Crash(crash::Args),
+    /// Changes the code of one crate, one place at a time, and demands a red test
+    Mutants(mutants::Args),
     /// Checks the dependency arrows between crates and the allow-list of the pure core
     Arch,
     /// Checks what prose cannot: dead files, leftovers, long functions, pages, marks, forbidden words
@@ -89,6 +92,7 @@ fn run(command: Command, root: &Path) -> Result<()> {
         Command::Bench(args) => bench::run(root, &args),
         Command::Eval(args) => eval::run(root, &args),
         Command::Crash(args) => crash::run(root, &args),
+        Command::Mutants(args) => mutants::run(root, &args),
         Command::Arch => cargo::report("arch", arch::check(root)?),
         Command::Tidy => cargo::report("tidy", tidy::check(root)?),
     }

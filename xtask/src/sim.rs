@@ -1,6 +1,6 @@
 //! Simulated runs, as many and as long as asked, and the table of guards that they notice the loss of.
 
-mod guards;
+pub(crate) mod guards;
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -47,6 +47,9 @@ pub(crate) struct Args {
     /// With --guards: only marks that contain this; prints, and writes nothing
     #[arg(long, requires = "guards")]
     only: Option<String>,
+    /// Puts the reasons of scenarios/guards.toml into the table, without running anything
+    #[arg(long, conflicts_with_all = ["seed", "plan", "guards"])]
+    explain: bool,
 }
 
 /// Runs the simulator; a failing seed is shrunk and kept below `scenarios/seeds/`.
@@ -54,6 +57,9 @@ pub(crate) struct Args {
 /// # Errors
 /// When something that must always hold did not.
 pub(crate) fn run(root: &Path, args: &Args) -> Result<()> {
+    if args.explain {
+        return guards::explain(root);
+    }
     let simulator = build(root)?;
     if args.guards {
         return guards::run(root, &simulator, (args.seeds, args.steps), args.only.as_deref());

@@ -59,6 +59,7 @@ pub(crate) fn check(root: &Path) -> Result<Findings> {
     findings.errors.extend(refusals::check(root)?);
     findings.errors.extend(core_lints(root)?);
     findings.errors.extend(links::check(root)?);
+    findings.errors.extend(crate::sim::guards::complaints(root, &sources)?);
     findings.summary = format!("{} files, {} marks", sources.unique().count(), sources.marks().len());
     Ok(findings)
 }

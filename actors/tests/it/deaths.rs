@@ -116,3 +116,84 @@ async fn a_sequence_that_dies_between_any_two_decisions_reads_the_log_and_goes_o
         runtime.stop().await.unwrap();
     }
 }
+
+/// Obligations that are kept at the same time.
+const LOAD: [(&str, &str, &str); 3] =
+    [("o-1", "service-a", "p-1"), ("o-2", "service-b", "p-2"), ("o-3", "service-c", "p-3")];
+
+/// Every actor that takes messages.
+const ACTORS: [&str; 11] = [
+    "coordinator",
+    "disclosure",
+    "participants",
+    "planner",
+    "assessor",
+    "monitor",
+    "dispatcher",
+    "observer",
+    "distiller",
+    "semantic",
+    "sequence",
+];
+
+/// What was accepted of each obligation and what was done at each target, by where it comes from and not by its id.
+fn came_to(view: &View, place: &Place) -> Vec<String> {
+    let mut told: Vec<String> = LOAD
+        .iter()
+        .map(|(id, _, proposition)| {
+            let obligation = view.state.obligation(&(*id).into()).unwrap();
+            let conditions = obligation.resolution_conditions.iter().map(|condition| condition.assessment_status);
+            let conditions: Vec<_> = conditions.collect();
+            let claims = view.state.claims_on(&(*proposition).into()).count();
+            format!("{id}: {}, {conditions:?}, {claims} claims", obligation.status)
+        })
+        .collect();
+    let mut effects: Vec<String> = place
+        .world
+        .effects()
+        .iter()
+        .map(|action| format!("{} at {}", action.operation, action.target.address))
+        .collect();
+    effects.sort();
+    told.extend(effects);
+    told.extend(view.calls_under.iter().map(|(grant, calls)| format!("{grant}: {calls} calls")));
+    told
+}
+
+/// Runs the load to its end; the `nth` message that `actor` attends to kills it. Gives what it came to, and whether it died.
+async fn under_load(actor: &'static str, nth: u32) -> (Vec<String>, bool) {
+    let place = Place::found(&founding(&LOAD), proposes("basic")).await;
+    let attended = Arc::new(AtomicU32::new(0));
+    let counted = Arc::clone(&attended);
+    let probe: Probe = Arc::new(move |name: &'static str| {
+        let is_due = name == actor && counted.fetch_add(1, Ordering::SeqCst) + 1 == nth;
+        assert!(!is_due, "the {actor} dies, as the test asks");
+    });
+    let runtime = place.start(Options { probe: Some(probe), ..Options::default() }).await;
+    let handle = runtime.handle();
+    for (number, (_, service, _)) in LOAD.iter().enumerate() {
+        let key = format!("e-{number}");
+        // What is interrupted is sent again, and recorded once.
+        if handle.submit(price(&handle, service, &key)).await.is_err() {
+            let _taken_before = handle.submit(price(&handle, service, &key)).await.unwrap();
+        }
+    }
+    until(&handle, |view| LOAD.iter().all(|(id, ..)| is_resolved(view, id))).await;
+    settle(&handle).await;
+    let reached = (came_to(&handle.view(), &place), attended.load(Ordering::SeqCst) >= nth);
+    runtime.stop().await.unwrap();
+    reached
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_death_of_any_actor_at_any_of_its_messages_under_load_changes_nothing_that_is_accepted_or_done() {
+    let (undisturbed, _) = under_load("nobody", 1).await;
+    assert_eq!(undisturbed.iter().filter(|line| line.starts_with("plan.change at")).count(), LOAD.len());
+    for actor in ACTORS {
+        for nth in [1, 2, 5] {
+            let (disturbed, died) = under_load(actor, nth).await;
+            assert!(died || nth > LOAD.len() as u32, "the {actor} attends to {nth} messages");
+            assert_eq!(disturbed, undisturbed, "after the death of the {actor} at its message {nth}");
+        }
+    }
+}

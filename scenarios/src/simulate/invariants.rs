@@ -2,12 +2,12 @@
 //! and by none of the functions that decide.
 
 use super::machine::Simulation;
-use super::world::{CALM, ONCE, obligation};
+use super::world::{CALM, ONCE, UNFIT, obligation};
 use closer_contracts::Digest;
 use closer_contracts::adjudication::Phase;
 use closer_contracts::delta::AdmissionPath;
 use closer_contracts::evidence::ReadbackOutcome;
-use closer_contracts::id::{AttemptId, EvidenceId, Id, Key, ObligationId, WorkId};
+use closer_contracts::id::{ActorId, AttemptId, EvidenceId, Id, Key, ObligationId, WorkId};
 use closer_contracts::item::{Item, ItemKind, Standing};
 use closer_contracts::refs::ArtifactRef;
 use closer_monitor::OwnershipStanding;
@@ -29,6 +29,7 @@ pub(super) struct Seen {
     commits: u64,
     works: BTreeSet<WorkId>,
     open: BTreeSet<ObligationId>,
+    owners: BTreeMap<ObligationId, (u64, ActorId)>,
 }
 
 impl Seen {
@@ -39,6 +40,9 @@ impl Seen {
         self.commits = durable.state.reference().version;
         self.works = durable.works.keys().cloned().collect();
         self.open = open_of(durable, obligations);
+        let owner =
+            |id: &ObligationId| durable.ownership(id).map(|owner| (id.clone(), (owner.epoch, owner.owner.clone())));
+        self.owners = self.open.iter().filter_map(owner).collect();
     }
 }
 
@@ -49,6 +53,13 @@ fn grants_of(view: &View) -> BTreeMap<Id, Digest> {
 fn open_of(view: &View, obligations: usize) -> BTreeSet<ObligationId> {
     let is_open = |id: &ObligationId| view.state.obligation(id).is_some_and(|known| known.status.is_open());
     (1..=obligations).map(obligation).filter(is_open).collect()
+}
+
+/// Whether a grant or a method is not gone.
+fn stands(item: &Item) -> bool {
+    let revoked = item.as_grant().is_some_and(|grant| grant.revocation.revoked_by.is_some());
+    let suspended = if let Item::Method(method) = item { method.standing != Standing::Current } else { false };
+    !revoked && !suspended
 }
 
 fn fail(what: impl Into<String>) -> Result<(), String> {
@@ -68,7 +79,9 @@ impl Simulation {
         self.check_works()?;
         self.check_obligations()?;
         self.check_budget()?;
-        self.check_followed()
+        self.check_cascades()?;
+        self.check_owners()?;
+        self.books.objection(&self.follower).map_or_else(|| self.check_followed(), fail)
     }
 
     /// Now and then, and at the end: everything is read, folded and walked anew.
@@ -164,6 +177,9 @@ impl Simulation {
     fn objection_to_entry(view: &View, attempt: &Attempt) -> Option<String> {
         let entry = view.state.operation(&attempt.action.operation).filter(|entry| entry.standing == Standing::Current);
         let Some(entry) = entry else { return Some("its operation is not registered".into()) };
+        if UNFIT.contains(&entry.operation.as_str()) {
+            return Some(format!("the entry of {} is not in order", entry.operation));
+        }
         let ended = entry.verification.expires_at <= attempt.intent.authorized_at;
         ended.then(|| "the verification of its operation's entry has ended".into())
     }
@@ -472,6 +488,39 @@ impl Simulation {
             let open = state.obligation(&id).filter(|obligation| obligation.status.is_open());
             if open.is_some_and(|obligation| !closer_state::is_reconsiderable(state, obligation, &now)) {
                 return fail(format!("{id} can never be reconsidered"));
+            }
+        }
+        Ok(())
+    }
+
+    /// What rests on a conclusion or a grant that is gone does not stand (DEC-35, DEC-66).
+    fn check_cascades(&self) -> Result<(), String> {
+        let state = &self.leader.view().state;
+        let stands = |kind, id: &Id| state.item(kind, id).map(|accepted| stands(&accepted.item));
+        for accepted in state.items(ItemKind::Dependency) {
+            let Item::Dependency(tie) = &accepted.item else { continue };
+            for kind in [ItemKind::Method, ItemKind::Grant] {
+                let (premise, dependent) = (stands(kind, &tie.premise), stands(kind, &tie.dependent));
+                if premise == Some(false) && dependent == Some(true) {
+                    return fail(format!("{} stands though {} is gone", tie.dependent, tie.premise));
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// Under one epoch an obligation has one owner once it was handed over, and epochs rise (§6.4).
+    fn check_owners(&mut self) -> Result<(), String> {
+        let view = self.leader.view();
+        for id in self.seen.open.iter() {
+            let Some(now) = view.ownership(id) else { continue };
+            let owner = (now.epoch, now.owner.clone());
+            let before = self.seen.owners.insert(id.clone(), owner.clone());
+            let fell = before.as_ref().is_some_and(|before| before.0 > owner.0);
+            let renamed = |before: &(u64, ActorId)| before.0 == owner.0 && before.1 != owner.1;
+            let other = owner.0 > 0 && before.as_ref().is_some_and(renamed);
+            if fell || other {
+                return fail(format!("{id} is owned by {} under {}, and was by {before:?}", owner.1, owner.0));
             }
         }
         Ok(())

@@ -1,7 +1,9 @@
 //! The processes of a run: one that holds the lease, one that may have lost it, and how they die and begin again.
 
+use super::books::Books;
 use super::ground::{Shared, Stored};
 use super::plan::{Kind, Step};
+use super::tampering::Kept;
 use super::world::{self, CALM};
 use super::{Summary, faults, invariants::Seen};
 use crate::space::{Broken, Space};
@@ -41,6 +43,10 @@ pub(super) struct Simulation {
     /// When somebody else changed each target last.
     pub(super) meddled: BTreeMap<Target, Timestamp>,
     pub(super) seen: Seen,
+    /// The newest commit on the disk, for those who bend it.
+    pub(super) kept: Option<Kept>,
+    /// What the durable movements come to, by an accounting of its own.
+    pub(super) books: Books,
     pub(super) restarts: usize,
     processes: u64,
 }
@@ -67,6 +73,8 @@ impl Simulation {
             followed: 0,
             meddled: BTreeMap::new(),
             seen: Seen::default(),
+            kept: None,
+            books: Books::default(),
             restarts: 0,
             processes: 1,
         };
@@ -87,7 +95,7 @@ impl Simulation {
             Kind::Delay => self.delay(&mut rng),
             Kind::Deliver => self.deliver(&mut rng),
             Kind::Send => self.send(&mut rng),
-            Kind::Hear => self.hear(),
+            Kind::Hear => self.hear(&mut rng),
             Kind::LoseEffects => self.lose_effects(&mut rng),
             Kind::Pass => self.pass(&mut rng),
             Kind::Doubt => Ok(self.doubt()),
@@ -109,6 +117,7 @@ impl Simulation {
             Kind::TakeOver => self.take_over(&mut rng),
             Kind::Stale => self.go_on_stale(&mut rng),
             Kind::Race => self.race(&mut rng),
+            Kind::Compete => self.compete(&mut rng),
         }?;
         self.check_left()?;
         // One step in four leaves what it decided on its way to the disk.
@@ -157,6 +166,12 @@ impl Simulation {
                 return Err(format!("record {} on disk is not what was offered", self.followed + 1));
             }
             let entry = Entry::read(&record).map_err(|fault| format!("`{}` does not read: {fault}", record.id))?;
+            if let Entry::Commit(commit) = &entry {
+                self.kept = Some(Kept { before: self.follower.state.clone(), commit: commit.clone() });
+            }
+            if let Entry::Ledger(movement) = &entry {
+                self.books.enter(movement);
+            }
             self.follower.fold(&entry, &record.admitted_at).map_err(|divergence| divergence.to_string())?;
             self.followed += 1;
         }
@@ -220,7 +235,11 @@ impl Simulation {
         self.reconcile_all()?;
         self.attempt(|space| space.event(world::CALM_ENTITY, "price"))?;
         for _ in 0..3 {
-            let Some(episode_id) = self.attempt(|space| space.open(CALM))? else { break };
+            let opened = self.attempt(|space| match space.open(CALM) {
+                Err(Broken::Stuck(_)) => Ok(None),
+                opened => opened.map(Some),
+            })?;
+            let Some(Some(episode_id)) = opened else { break };
             self.finish(&episode_id, history)?;
             let calm = self.leader.view().state.obligation(&ObligationId::from(CALM)).cloned();
             if calm.is_none_or(|calm| !calm.status.is_open()) {

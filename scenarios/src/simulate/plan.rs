@@ -72,6 +72,8 @@ word_enum! {
         Stale = "stale",
         /// Something moves between an assessment and the dispatch that rests on it.
         Race = "race",
+        /// Two who were offered the same responsibility both accept it, and both act.
+        Compete = "compete",
     }
 }
 
@@ -85,19 +87,19 @@ const WEIGHTS: &[(Kind, u32)] = &[
     (Kind::Delay, 20),
     (Kind::Deliver, 20),
     (Kind::Send, 90),
-    (Kind::Hear, 10),
+    (Kind::Hear, 14),
     (Kind::LoseEffects, 12),
     (Kind::Pass, 40),
     (Kind::Doubt, 4),
     (Kind::Misbehave, 24),
     (Kind::Behave, 20),
     (Kind::Meddle, 14),
-    (Kind::Restrict, 14),
+    (Kind::Restrict, 16),
     (Kind::Reconcile, 8),
     (Kind::Answer, 30),
     (Kind::Transfer, 14),
     (Kind::Forge, 45),
-    (Kind::Deceive, 14),
+    (Kind::Deceive, 70),
     (Kind::Flush, 10),
     (Kind::Fill, 3),
     (Kind::Free, 5),
@@ -106,7 +108,8 @@ const WEIGHTS: &[(Kind, u32)] = &[
     (Kind::Kill, 5),
     (Kind::TakeOver, 9),
     (Kind::Stale, 24),
-    (Kind::Race, 16),
+    (Kind::Race, 24),
+    (Kind::Compete, 8),
 ];
 
 /// One step.

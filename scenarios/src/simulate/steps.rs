@@ -1,16 +1,17 @@
 //! Ordinary steps: events, episodes, effects, time, restrictions, answers, owners; and messages that do not come as sent.
 
 use super::machine::Simulation;
-use super::world::{CALM, ONCE, obligation, one_of, target_of};
+use super::world::{CALM, LENT, ONCE, obligation, one_of, target_of};
 use crate::space::{Broken, Space};
 use closer_contracts::audit::{DecisionType, ReconciliationDisposition, ReconciliationReceipt, RestrictiveAction};
 use closer_contracts::auth::SigningScope;
 use closer_contracts::briefcase::PacketStatus;
-use closer_contracts::id::{DecisionId, EpisodeId, ObligationId};
+use closer_contracts::id::{DecisionId, EpisodeId, ObligationId, PayloadId};
 use closer_contracts::item::AffectedScope;
-use closer_contracts::refs::{ActorRef, ProducerRole, TargetPattern};
+use closer_contracts::refs::{ActorRef, Plain, ProducerRole, TargetPattern};
 use closer_contracts::time::Timestamp;
 use closer_protocol::episode::{self, Next};
+use closer_protocol::handoff::Terms;
 use closer_protocol::input::{Input, Reply};
 use closer_protocol::ledger::obligation_budget;
 use closer_protocol::port::Performed;
@@ -34,9 +35,42 @@ fn or_nothing(said: Option<String>) -> String {
     said.unwrap_or_else(|| "the store had no room, or the process died of it".into())
 }
 
+/// An episode whose next stage is to ask for the admission of an action, and the action.
+fn about_to_dispatch(space: &Space) -> Option<(EpisodeId, PayloadId)> {
+    space.view().under_way.values().find_map(|episode_id| match space.next(episode_id) {
+        Ok(Next::Dispatch { payload_id }) => Some((episode_id.clone(), payload_id)),
+        Ok(_) | Err(_) => None,
+    })
+}
+
+/// Offers an obligation to both, and lets both accept; gives those whose acceptance was recorded.
+fn compete_for<'a>(
+    space: &mut Space,
+    owned: &ObligationId,
+    rivals: [&'a str; 2],
+    until: Option<Timestamp>,
+) -> Result<Vec<&'a str>, Broken> {
+    let contract = space.contract(&[], &[], &[])?;
+    let mut offered = Vec::new();
+    for rival in rivals {
+        let terms = Terms { lease_expiry: until.clone(), ..space.terms(owned.as_str(), rival, &contract)? };
+        let handoff_id = terms.handoff_id.clone();
+        if space.offer(terms)?.refusal().is_none() {
+            offered.push((rival, space.consent_to(&handoff_id)?));
+        }
+    }
+    let mut accepted = Vec::new();
+    for (rival, consent) in offered {
+        if space.consent(consent, rival)?.refusal().is_none() {
+            accepted.push(rival);
+        }
+    }
+    Ok(accepted)
+}
+
 impl Simulation {
     /// Whether an obligation's budget has room for more work.
-    fn has_room(&self, id: &ObligationId) -> bool {
+    pub(super) fn has_room(&self, id: &ObligationId) -> bool {
         let balance = self.leader.view().ledger.balance(&obligation_budget(id));
         balance.into_iter().all(|(_, used, reserved, limit)| limit.is_none_or(|limit| used + reserved + 2 <= limit))
     }
@@ -134,9 +168,24 @@ impl Simulation {
         Ok(format!("{} effects", self.leader.world.effects().len() - before))
     }
 
-    pub(super) fn hear(&mut self) -> Result<String, String> {
-        self.attempt(Space::hear)?;
-        Ok("a slow call returns".into())
+    /// A slow call returns: without an answer, or with one that says how long it took.
+    pub(super) fn hear(&mut self, rng: &mut Rng) -> Result<String, String> {
+        let answers = rng.random_bool(0.5);
+        let now = self.leader.moment().now;
+        let caught = self.attempt(|space| space.catch(Space::hear))?;
+        let heard = caught.and_then(|(_, inputs)| inputs.into_iter().next());
+        let Some(Input::Performed { attempt_id, performed }) = heard else { return Ok("nothing is slow".into()) };
+        let left = self.leader.world.effects_and_moments().iter().find(|(action, _)| action.attempt_id == attempt_id);
+        let sent_at = left.map(|(_, at)| at.clone());
+        let performed = match sent_at.filter(|_| answers) {
+            Some(sent_at) => {
+                let response = Plain("done".into());
+                Performed::Responded { sent_at, responded_at: now, response }
+            }
+            None => performed,
+        };
+        let reply = self.attempt(|space| space.submit(Input::Performed { attempt_id, performed }))?;
+        Ok(format!("a slow call returns: {}", or_nothing(reply.as_ref().map(said))))
     }
 
     pub(super) fn pass(&mut self, rng: &mut Rng) -> Result<String, String> {
@@ -166,7 +215,7 @@ impl Simulation {
             _ => exactly,
         };
         let action = match rng.random_range(0..8) {
-            0 => RestrictiveAction::RevokeGrant("grant-short".into()),
+            0 => RestrictiveAction::RevokeGrant(LENT.into()),
             _ => RestrictiveAction::SuspendEligibility(scope),
         };
         let told = format!("{action:?}");
@@ -176,12 +225,9 @@ impl Simulation {
 
     /// Between an assessment and the dispatch that rests on it something moves that it has read, or it does not.
     pub(super) fn race(&mut self, rng: &mut Rng) -> Result<String, String> {
-        let about_to = |space: &Space| {
-            space.view().under_way.values().find_map(|episode_id| match space.next(episode_id) {
-                Ok(Next::Dispatch { payload_id }) => Some((episode_id.clone(), payload_id)),
-                Ok(_) | Err(_) => None,
-            })
-        };
+        if rng.random_bool(0.3) {
+            return self.restrict_before_sending(rng);
+        }
         let leased = rng.random_bool(0.3);
         if leased {
             let owned = self.leader.view().under_way.keys().next().cloned();
@@ -190,8 +236,10 @@ impl Simulation {
                 self.hand_over(&owned, "helper", until)?;
             }
         }
-        self.until(rng, |space| about_to(space).is_some())?;
-        let Some((episode_id, payload_id)) = about_to(&self.leader) else { return Ok("nothing to dispatch".into()) };
+        self.until(rng, |space| about_to_dispatch(space).is_some())?;
+        let Some((episode_id, payload_id)) = about_to_dispatch(&self.leader) else {
+            return Ok("nothing to dispatch".into());
+        };
         let moved = match rng.random_range(0..4) {
             _ if leased => {
                 self.leader.set_now(self.leader.moment().now.plus_ms(20_000));
@@ -210,6 +258,58 @@ impl Simulation {
         };
         let reply = self.attempt(|space| space.submit(Input::Dispatch { payload_id, adjudication_id: None }))?;
         Ok(format!("{episode_id}: {moved}; then {}", or_nothing(reply.as_ref().map(said))))
+    }
+
+    /// An effect is admitted and durable, and before it leaves somebody restricts.
+    fn restrict_before_sending(&mut self, rng: &mut Rng) -> Result<String, String> {
+        self.until(rng, |space| !space.running().is_empty())?;
+        let restricted = self.restrict(rng)?;
+        self.attempt(Space::send)?;
+        Ok(format!("about to send; {restricted}"))
+    }
+
+    /// Two are offered the same responsibility, and both accept. One of them owns it then, and what was drafted before for
+    /// the owner before must not be admitted any more.
+    pub(super) fn compete(&mut self, rng: &mut Rng) -> Result<String, String> {
+        self.until(rng, |space| about_to_dispatch(space).is_some())?;
+        self.flush()?;
+        let drafted = about_to_dispatch(&self.leader);
+        let view = self.leader.view();
+        let owned = drafted.as_ref().and_then(|(episode_id, _)| view.episodes.get(episode_id));
+        let owned = owned.map_or_else(|| obligation(self.number(rng)), |episode| episode.obligation_id.clone());
+        let Some(before) = view.ownership(&owned) else { return Ok("nobody owns it".into()) };
+        let mut rivals = ["worker", "helper"];
+        if rng.random_bool(0.5) {
+            rivals.reverse();
+        }
+        let leased = rng.random_bool(0.3);
+        let accepted = self.attempt(|space| {
+            let until = leased.then(|| space.moment().now.plus_ms(20_000));
+            match compete_for(space, &owned, rivals, until) {
+                Err(Broken::Stuck(_) | Broken::Fault(_)) => Ok(Vec::new()),
+                done => done,
+            }
+        })?;
+        self.flush()?;
+        let accepted = accepted.unwrap_or_default();
+        let after = self.leader.view().ownership(&owned);
+        if accepted.len() > 1 {
+            return Err(format!("{owned} was accepted by {}", accepted.join(" and by ")));
+        }
+        if let (Some(winner), Some(after)) = (accepted.first(), &after)
+            && (after.owner.as_str() != *winner || after.epoch <= before.epoch)
+        {
+            return Err(format!("{winner} accepted {owned}, and {} owns it under {}", after.owner, after.epoch));
+        }
+        let Some((_, payload_id)) = drafted.filter(|_| !accepted.is_empty()) else {
+            return Ok(format!("{owned}: {accepted:?} accepted"));
+        };
+        let known = self.leader.view().attempts.len();
+        let reply = self.attempt(|space| space.submit(Input::Dispatch { payload_id, adjudication_id: None }))?;
+        if self.leader.view().attempts.len() > known {
+            return Err(format!("what the owner before {owned} passed on had drafted was admitted"));
+        }
+        Ok(format!("{owned}: {accepted:?} accepted; then {}", or_nothing(reply.as_ref().map(said))))
     }
 
     pub(super) fn reconcile(&mut self, rng: &mut Rng) -> Result<String, String> {

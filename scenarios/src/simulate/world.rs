@@ -1,13 +1,17 @@
 //! What a run is about: the deployment it founds and the participants that answer in it, honest or not.
 
-use crate::founding::{Deployment, grant, identity, operation, proposition};
+use crate::founding::{Deployment, grant, identity, operation, proposition, scope};
 use crate::space::Answer;
 use crate::worker;
-use closer_contracts::canonical::hash_parts;
+use closer_contracts::audit::{Delegability, Grant};
+use closer_contracts::canonical::{digest_of, hash_parts};
 use closer_contracts::id::{EvidenceId, ObligationId};
-use closer_contracts::item::{EffectClass, IdentityKind, Item, RepeatSafety};
-use closer_contracts::profile::DisclosureRule;
-use closer_contracts::refs::{Amounts, ProducerRole, Target, TargetPattern};
+use closer_contracts::item::{
+    Constraint, Dependency, EffectClass, IdentityKind, Item, Method, OperationEntry, ParameterBound, RepeatSafety,
+    Standing,
+};
+use closer_contracts::profile::{DisclosureRule, Profile};
+use closer_contracts::refs::{Amounts, Plain, ProducerRole, Target, TargetPattern};
 use closer_contracts::time::Timestamp;
 use closer_contracts::work::{ActionProposal, ProposedClaim, Relation, Work, WorkResult};
 use closer_protocol::View;
@@ -20,8 +24,21 @@ pub(super) const CALM: &str = "calm";
 pub(super) const CALM_ENTITY: &str = "entity-calm";
 /// The operation that must not be repeated.
 pub(super) const ONCE: &str = "plan.swap";
-/// The operation whose entry's verification ends after two hours.
+/// The operation whose entry's verification ends within the hour.
 pub(super) const ENDING: &str = "plan.ending";
+/// The plan that a constraint forbids and a grant allows.
+pub(super) const FORBIDDEN: &str = "forbidden";
+/// The operations whose entries are not in order: nobody may carry them out, whatever is granted.
+pub(super) const UNFIT: [&str; 6] =
+    ["plan.unpinned", "plan.blind", "plan.abroad", "plan.uncapped", "plan.unreleased", "plan.beyond_skill"];
+/// The grant that may be passed on, and may be revoked.
+pub(super) const LENT: &str = "grant-lent";
+/// The obligation whose closing is the user's alone.
+pub(super) const KEPT: &str = "kept";
+/// A method that another one rests on.
+pub(super) const PREMISE: &str = "method-premise";
+/// The method that rests on it.
+pub(super) const DEPENDENT: &str = "method-dependent";
 /// How many calls one obligation may cost: few enough to run out.
 const CALLS: u64 = 8;
 
@@ -43,56 +60,149 @@ pub(super) fn target_of(proposition: &str) -> Target {
     Target { r#type: "plan".into(), account: "account-1".into(), address: proposition.into() }
 }
 
-/// Operations of three kinds, grants that end and grants that do not, a budget that runs out.
-pub(super) fn deployment(obligations: usize) -> Deployment {
+fn instant(text: &str) -> Timestamp {
+    Timestamp::parse(text).unwrap_or_else(|_| Timestamp::from_unix_ms(0))
+}
+
+/// A grant for targets anywhere, also of a type that no operation has.
+fn granted(id: &str, operation: &str, plans: &[&str]) -> Grant {
     let anywhere = TargetPattern { address: "*".into(), ..TargetPattern::exactly(&target_of("")) };
-    let granted = |id: &str, operation: &str, plans: &[&str]| {
-        let mut granted = grant(id, operation, plans);
-        granted.targets = vec![anywhere.clone()];
-        granted
-    };
+    let accounts = TargetPattern { r#type: "account".into(), ..anywhere.clone() };
+    let mut granted = grant(id, operation, plans);
+    granted.targets = vec![anywhere, accounts];
+    granted
+}
+
+/// Grants that end, that run out, that are narrow, that are passed on.
+fn grants() -> Vec<Grant> {
     let mut once = granted("grant-once", ONCE, &["basic", "small"]);
     once.resource_bounds = Amounts { calls: Some(12), ..Amounts::default() };
+    let mut few = granted("grant-few", "plan.change", &["few"]);
+    few.resource_bounds = Amounts { calls: Some(1), ..Amounts::default() };
     let mut short = granted("grant-short", "plan.change", &["large"]);
-    short.expiry = Timestamp::parse("2026-01-02T00:00:00Z").unwrap_or_else(|_| Timestamp::from_unix_ms(0));
+    short.expiry = instant("2026-01-01T12:30:00Z");
     let mut narrow = granted("grant-narrow", "plan.change", &["wide"]);
     narrow.targets = vec![TargetPattern::exactly(&target_of("p-o-1"))];
-    let mut ending = operation(ENDING, EffectClass::ExternalReversible, RepeatSafety::RepeatSafe);
-    ending.verification.expires_at =
-        Timestamp::parse("2026-01-01T14:00:00Z").unwrap_or_else(|_| Timestamp::from_unix_ms(0));
-    ending.capability = "plan.change".into();
-    let mut swap = operation(ONCE, EffectClass::ExternalReversible, RepeatSafety::NotRepeatSafe);
-    swap.capability = "plan.change".into();
-    let founded = Deployment::default()
-        .with(Item::Grant(granted("grant-1", "plan.change", &["basic", "small"])))
-        .with(Item::Grant(once))
-        .with(Item::Grant(short))
-        .with(Item::Grant(narrow))
-        .with(Item::Grant(granted("grant-ending", ENDING, &["basic", "small"])))
-        .with(Item::Operation(swap))
-        .with(Item::Operation(ending))
-        .with(Item::Identity(identity(
-            "helper",
-            IdentityKind::Producer,
-            &[ProducerRole::Participant],
-            &["plan.change"],
-        )))
-        .with_profile(|profile| {
-            let work = profile.disclosure_rules.first().cloned();
-            profile.disclosure_rules.extend(work.map(|rule| DisclosureRule { recipient: "helper".into(), ..rule }));
-            let provider = profile.disclosure_rules.get(1).cloned();
-            for purpose in [ONCE, ENDING] {
-                profile
-                    .disclosure_rules
-                    .extend(provider.clone().map(|rule| DisclosureRule { purpose: purpose.into(), ..rule }));
+    let mut lent = granted(LENT, "plan.change", &["lent"]);
+    lent.delegability = Delegability::Named { delegates: vec!["worker".into()], depth: 1 };
+    let mut passed_on = granted("grant-passed-on", "plan.change", &["passed on"]);
+    passed_on.authenticated_issuer.identity = "worker".into();
+    let mut grants = vec![
+        granted("grant-1", "plan.change", &["basic", "small", FORBIDDEN]),
+        once,
+        few,
+        short,
+        narrow,
+        lent,
+        passed_on,
+        granted("grant-ending", ENDING, &["basic", "small"]),
+    ];
+    grants.extend(UNFIT.map(|unfit| granted(&format!("grant-{unfit}"), unfit, &["basic"])));
+    grants
+}
+
+/// An entry of the registry that is in order in every respect.
+fn entry(id: &str, repeat_safety: RepeatSafety) -> OperationEntry {
+    let mut entry = operation(id, EffectClass::ExternalReversible, repeat_safety);
+    entry.capability = "plan.change".into();
+    entry
+}
+
+/// Entries that are not in order, each in one respect.
+fn unfit() -> Vec<OperationEntry> {
+    let made = UNFIT.map(|id| {
+        let mut entry = entry(id, RepeatSafety::RepeatSafe);
+        match id {
+            "plan.unpinned" => entry.contract = Plain(serde_json::json!({ "kind": "another" })),
+            "plan.blind" => entry.readback_method.id = "plan.read_nowhere".into(),
+            "plan.abroad" => {
+                entry.worst_case.cost_micros = Some(5);
+                entry.worst_case.currency = Some("USD".into());
             }
-            profile.obligation_budget = Amounts { calls: Some(CALLS), ..Amounts::default() };
-            profile.limits.fan_out_max = 3;
-        })
-        .with_obligation(CALM, CALM_ENTITY);
+            "plan.uncapped" => entry.worst_case.calls = None,
+            "plan.beyond_skill" => entry.capability = "what.nobody.declares".into(),
+            _ => {}
+        }
+        if id == "plan.unpinned" {
+            entry.contract_digest = digest_of(&entry.contract).unwrap_or(entry.contract_digest);
+        }
+        entry
+    });
+    made.into()
+}
+
+fn method(id: &str) -> Item {
+    Item::Method(Method {
+        method_id: id.into(),
+        text: "How plans are compared.".into(),
+        preconditions: vec!["The prices are known.".into()],
+        success_criteria: vec!["The cheapest is found.".into()],
+        failure_criteria: vec!["A price is missing.".into()],
+        exceptions: Vec::new(),
+        dependencies: Vec::new(),
+        standing: Standing::Current,
+    })
+}
+
+fn tied(id: &str, premise: &str, dependent: &str) -> Item {
+    Item::Dependency(Dependency { dependency_id: id.into(), premise: premise.into(), dependent: dependent.into() })
+}
+
+/// Operations of several kinds, grants that end and grants that do not, a budget that runs out, items that rest on others.
+pub(super) fn deployment(obligations: usize) -> Deployment {
+    let mut ending = entry(ENDING, RepeatSafety::RepeatSafe);
+    ending.verification.expires_at = instant("2026-01-01T12:40:00Z");
+    let plans = ["basic", "small", "few", "large", "wide", "lent", "passed on", "everything"];
+    let constraint = Constraint {
+        constraint_id: "constraint-1".into(),
+        statement: "Some plans are not wanted.".into(),
+        scope: scope(),
+        operations: vec!["plan.change".into()],
+        targets: Vec::new(),
+        bounds: vec![ParameterBound {
+            operation: "plan.change".into(),
+            parameter: "plan".into(),
+            at_least: None,
+            at_most: None,
+            one_of: Some(plans.iter().map(|&plan| Plain(plan.into())).collect()),
+        }],
+        standing: Standing::Current,
+    };
+    let helper = identity("helper", IdentityKind::Producer, &[ProducerRole::Participant], &["plan.change"]);
+    let items = [Item::Operation(entry(ONCE, RepeatSafety::NotRepeatSafe)), Item::Operation(ending)];
+    let items = items.into_iter().chain(unfit().into_iter().map(Item::Operation));
+    let items = items.chain(grants().into_iter().map(Item::Grant)).chain([
+        Item::Constraint(constraint),
+        Item::Identity(helper),
+        method(PREMISE),
+        method(DEPENDENT),
+        tied("tie-methods", PREMISE, DEPENDENT),
+        tied("tie-grants", LENT, "grant-passed-on"),
+    ]);
+    let founded = items.fold(Deployment::default(), Deployment::with).with_profile(profile);
+    let mut founded = founded.with_obligation(CALM, CALM_ENTITY).with_obligation(KEPT, "entity-kept");
+    for (obligation, _) in &mut founded.founding.obligations {
+        if obligation.obligation_id.as_str() == KEPT {
+            obligation.closure_authority = "user".into();
+        }
+    }
     (1..=obligations).fold(founded, |deployment, number| {
         deployment.with_obligation(obligation(number).as_str(), &format!("entity-{number}"))
     })
+}
+
+fn profile(profile: &mut Profile) {
+    let work = profile.disclosure_rules.first().cloned();
+    profile.disclosure_rules.extend(work.map(|rule| DisclosureRule { recipient: "helper".into(), ..rule }));
+    let provider = profile.disclosure_rules.get(1).cloned();
+    let released = UNFIT.into_iter().filter(|unfit| *unfit != "plan.unreleased").chain([ONCE, ENDING]);
+    for purpose in released {
+        let rule = provider.clone().map(|rule| DisclosureRule { purpose: purpose.into(), ..rule });
+        profile.disclosure_rules.extend(rule);
+    }
+    profile.budget = Amounts { cost_micros: Some(1_000_000), currency: Some("EUR".into()), ..Amounts::default() };
+    profile.obligation_budget = Amounts { calls: Some(CALLS), ..Amounts::default() };
+    profile.limits.fan_out_max = 3;
 }
 
 fn proposal(subject: &str, operation: &str, plan: &str) -> ActionProposal {

@@ -385,3 +385,18 @@ fn changed_conditions_need_work_behind_them() {
     recorded(&endorse(&mut space, &unfounded, Disposition::Endorsed));
     refused(&commit(&mut space, &unfounded), Code::UnresolvedRef);
 }
+
+/// What the sequence endorses by a registered rule claims no id of its own; its name is kept all the same.
+#[test]
+fn what_the_sequence_endorsed_keeps_its_name() {
+    let mut space = space(worker::proposes("basic"));
+    let endorsed = space.view().adjudications.values().next().expect("the founding's endorsement").payload.clone();
+    let other = with(&endorsed, |body| {
+        for position in &mut body.role_positions {
+            position.reason = Text::from("For another reason.");
+        }
+    });
+    let other = changed(&other, |envelope| envelope.payload_id = PayloadId::from("pl.another"));
+    let reply = space.submit_payload(other).unwrap();
+    assert_eq!(reply.refusal().map(|denial| denial.code), Some(Code::KeyConflict));
+}
