@@ -52,6 +52,7 @@ pub mod urgent;
 pub mod handoff;
 
 pub mod episode;
+pub mod follow_up;
 pub mod genesis;
 pub mod intake;
 pub mod sequence;

@@ -25,6 +25,8 @@ mod disclosure;
 #[cfg(test)]
 mod events;
 #[cfg(test)]
+mod follow_ups;
+#[cfg(test)]
 mod handoffs;
 #[cfg(test)]
 mod incidents;
