@@ -4,15 +4,18 @@
 //! What a run's chance touches (how long things took, which process answered, attempts that were interrupted) stands in files
 //! of its own, [`VOLATILE`]; all others are the same bytes whenever the same answers are in.
 
+mod compared;
 mod figures;
 mod interpretation;
 mod page;
 mod pairs;
+mod procedures;
 mod svg;
 mod tables;
 
-pub use figures::{Arm, Figures, Floors, Flow, KindFigures};
+pub use figures::{Arm, Figures, Floors, Flow, Influence, KindFigures};
 pub use interpretation::Interpretation;
+pub use procedures::{Charged, ProcedureFigures};
 
 use crate::accounts::{AccountError, Accounts};
 use crate::artifacts::Artifacts;
@@ -26,7 +29,8 @@ use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
 /// The files of a report that a run's chance touches. Every other file is the same for the same answers.
-pub const VOLATILE: [&str; 4] = ["attempts.csv", "resources.csv", "index.html", "resources.svg"];
+pub const VOLATILE: [&str; 6] =
+    ["attempts.csv", "resources.csv", "index.html", "resources.svg", "calls.csv", "charges.csv"];
 
 /// The folder of the report in a revision's folder.
 pub const FOLDER: &str = "report";
@@ -73,7 +77,7 @@ pub fn keep_sources(plan_path: &Path, revision: &Path) -> Result<(), NotReported
     let named = plan_path.file_name().map(PathBuf::from).unwrap_or_default();
     let mut files = vec![(folder.join(&named), to.join("plan.toml"))];
     files.extend([&plan.items, &plan.truth].map(|path| (folder.join(path), to.join(path))));
-    files.extend(plan.participant.files().iter().map(|path| (folder.join(path), to.join(path))));
+    files.extend(plan.files().map(|path| (folder.join(path), to.join(path))));
     // A later version may have other schemas; what was run stays what it was.
     let schemas = to.join(SCHEMAS);
     let written = serde_json::to_vec(&crate::freeze::schemas()).unwrap_or_default();
@@ -123,7 +127,11 @@ pub fn make(revision: &Path) -> Result<BTreeMap<String, Vec<u8>>, NotReported> {
     files.insert("slopes.svg".to_owned(), svg::slopes(&scores).into_bytes());
     files.insert("resources.svg".to_owned(), svg::resources(&arms).into_bytes());
     let read = interpretation::read(revision, &artifacts)?;
-    let index = page::index(&plan, &figures, &arms, &scores, &files, &read);
+    let compared = procedures::told(&plan, &items, &accounts, &scores, &artifacts, revision)?;
+    if let Some(compared) = &compared {
+        files.extend(compared.files.clone());
+    }
+    let index = page::index(&plan, &figures, &arms, &scores, &files, &read, compared.as_ref());
     files.insert("index.html".to_owned(), index.into_bytes());
     Ok(files)
 }

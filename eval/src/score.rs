@@ -89,7 +89,7 @@ pub struct Scores {
 /// Whether a world of a pair has the item that the truth is about. A placebo is none, and neither is what was superseded.
 const fn has_item(kind: PairKind, world: World) -> bool {
     match (kind, world) {
-        (PairKind::Inheritance, World::A) | (PairKind::Same, World::A | World::B) => true,
+        (PairKind::Inheritance, World::A) | (PairKind::Same | PairKind::Procedure, World::A | World::B) => true,
         (PairKind::Inheritance, World::B) | (PairKind::Placebo | PairKind::Stale, World::A | World::B) => false,
     }
 }

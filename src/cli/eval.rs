@@ -206,12 +206,12 @@ fn foretell(path: &Path, talk: Talk) -> Result<Exit, Error> {
 }
 
 fn run(path: &Path, cost_micros_max: Option<u64>, talk: Talk) -> Result<Exit, Error> {
-    let options = Options { own: own()?, cost_micros_max };
+    let options = Options { own: own()?, build: build(path)?, cost_micros_max };
     let bar = progress::bar("pairs");
     let moves = |at: Progress| progress::advance(&bar, at.settled as u64, at.planned as u64);
     let ran = match runner::run(path, &options, &moves) {
         Ok(ran) => ran,
-        Err(RunError::NotFrozen(reason)) => {
+        Err(reason @ (RunError::NotFrozen(_) | RunError::NotComparable(_))) => {
             bar.finish_and_clear();
             return Ok(told(talk, &reason, Exit::Refused));
         }
@@ -225,7 +225,7 @@ fn run(path: &Path, cost_micros_max: Option<u64>, talk: Talk) -> Result<Exit, Er
         folder.join("index.html").display().to_string(),
     ];
     if ran.not_enrolled > 0 {
-        text.push(format!("{} pairs were not enrolled: the cap was reached", ran.not_enrolled));
+        text.push(format!("{} pairs were not enrolled: a cap was reached, or the mechanism was not tested", ran.not_enrolled));
     }
     let data = json!({ "folder": ran.folder, "planned": ran.planned, "enrolled": ran.enrolled, "report": folder });
     Ok(talk.tell(&Answer::done(data, text)))
@@ -263,6 +263,17 @@ fn ask_own(store: &Path, claim: &str, path: &Path, talk: Talk) -> Result<Exit, E
         format!("{}  {changes}: {} / {}", pair.obligation_id, taken(&pair.with_claim), taken(&pair.without_claim))
     });
     Ok(talk.tell(&Answer::done(json!({ "pairs": pairs }), text.collect())))
+}
+
+/// The build that runs a study: the digest of this program, where procedures are compared by it.
+fn build(plan: &Path) -> Result<closer_contracts::Digest, Error> {
+    match Plan::read(plan).map_err(failed)?.procedures {
+        None => Ok(closer_contracts::Digest::of(b"")),
+        Some(_) => {
+            let own = std::env::current_exe().map_err(Error::io("finding the program itself"))?;
+            Ok(closer_contracts::Digest::of(&std::fs::read(&own).map_err(Error::io(own.display().to_string()))?))
+        }
+    }
 }
 
 /// What starts a participant of our own: this program.

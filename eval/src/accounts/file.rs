@@ -1,5 +1,6 @@
 //! The file of the accounts: lines that cite each other, durable one by one.
 
+use crate::comparison::MechanismTest;
 use super::entry::{Attempt, AttemptEnd, Entry, Fate, PairRecord};
 use closer_contracts::canonical;
 use closer_contracts::fault::Fault;
@@ -85,6 +86,7 @@ pub struct Accounts {
     lines: usize,
     pairs: BTreeMap<Key, PairRecord>,
     opened: Option<(Key, u32, Digest)>,
+    tested: Option<(Digest, usize, Digest)>,
     sealed: bool,
 }
 
@@ -122,6 +124,7 @@ impl Accounts {
             lines: 0,
             pairs: BTreeMap::new(),
             opened: None,
+            tested: None,
             sealed: false,
         };
         let whole = bytes.iter().rposition(|byte| *byte == b'\n').map_or(0, |last| last + 1);
@@ -158,7 +161,8 @@ impl Accounts {
             Entry::Enrolled { pair, .. } if self.pairs.contains_key(pair) => {
                 Err(AccountError::EnrolledBefore(pair.clone()))
             }
-            Entry::Opened { .. } | Entry::Enrolled { .. } | Entry::Sealed { .. } => Ok(()),
+            Entry::Opened { .. } | Entry::Enrolled { .. } | Entry::Tested { .. } | Entry::Sealed { .. } => Ok(()),
+            Entry::Called(call) => pending(&call.attempt.pair),
             Entry::Committed { pair, .. } | Entry::Compared { pair, .. } | Entry::Settled { pair, .. } => pending(pair),
             Entry::Began(attempt) | Entry::Ended { attempt, .. } => pending(&attempt.pair),
         }
@@ -178,6 +182,7 @@ impl Accounts {
                     store: None,
                     compared: None,
                     attempts: Vec::new(),
+                    calls: Vec::new(),
                     fate: Fate::Pending,
                     reason: None,
                 };
@@ -203,6 +208,11 @@ impl Accounts {
                 record.fate = cause.map_or(Fate::Valid, Fate::Invalid);
                 record.reason = reason;
             }),
+            Entry::Called(call) => {
+                let pair = call.attempt.pair.clone();
+                self.with(&pair, |record| record.calls.push(*call));
+            }
+            Entry::Tested { build, valid } => self.tested = Some((build, valid, link)),
             Entry::Sealed { .. } => self.sealed = true,
         }
     }
@@ -248,6 +258,13 @@ impl Accounts {
     #[must_use]
     pub const fn opened(&self) -> Option<&(Key, u32, Digest)> {
         self.opened.as_ref()
+    }
+
+    /// The mechanism test as it was entered, with the accounts' head at that line; none before.
+    #[must_use]
+    pub fn tested(&self) -> Option<MechanismTest> {
+        let (build, valid, accounts) = self.tested?;
+        Some(MechanismTest { build, accounts, valid })
     }
 
     /// Whether every output is in.

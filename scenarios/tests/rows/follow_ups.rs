@@ -1,6 +1,7 @@
 //! What a result leads on to, and what an episode returns whatever it leads on to. Spec: §7.1.
 
 use crate::support::{begun, recorded, space, until};
+use closer_contracts::id::ObligationId;
 use closer_contracts::item::{IdentityKind, Item};
 use closer_contracts::refs::ProducerRole;
 use closer_contracts::work::{Need, Relation, WorkResult};
@@ -97,9 +98,9 @@ fn a_result_leads_on_to_five_things() {
 fn the_trigger_that_is_left_behind_wakes_the_obligation_with_the_next_evidence() {
     let mut space = spent();
     came_to(&mut space, |_| {});
-    assert!(!space.view().eligible.contains_key(&"o-1".into()));
+    assert!(!space.view().eligible.contains_key(&ObligationId::from("o-1")));
     recorded(&space.observe(&plan_target(), None).unwrap());
-    assert!(space.view().eligible.contains_key(&"o-1".into()), "the evidence woke it");
+    assert!(space.view().eligible.contains_key(&ObligationId::from("o-1")), "the evidence woke it");
     let replayed = space.replay().unwrap();
     assert_eq!(replayed.state.root(), space.view().state.root());
 }
