@@ -23,6 +23,8 @@ mod confessions;
 #[cfg(test)]
 mod disclosure;
 #[cfg(test)]
+mod domains;
+#[cfg(test)]
 mod events;
 #[cfg(test)]
 mod follow_ups;
