@@ -4,6 +4,7 @@
 
 pub mod accounts;
 pub mod artifacts;
+pub mod bundle;
 pub mod calibration;
 pub mod comparison;
 pub mod effort;

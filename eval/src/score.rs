@@ -11,7 +11,7 @@ use crate::step::Step;
 use crate::truth::{self, Truth};
 use crate::world::Outcome;
 use closer_contracts::id::Key;
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 use std::path::Path;
 
@@ -27,7 +27,7 @@ pub enum NotScored {
 }
 
 /// One run of one world.
-#[derive(Debug, Clone, Serialize)]
+#[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct WorldRow {
     /// The pair.
     pub pair: Key,

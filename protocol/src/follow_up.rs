@@ -81,11 +81,13 @@ pub(crate) fn investigates(view: &View, episode: &Episode, result: &OnRecord<Wor
         return false;
     }
     let Some(asked) = view.works.get(&result.body.work_id) else { return false };
-    let shown = |id: &EvidenceId| asked.body.context_items.iter().any(|item| item.reference.id.as_str() == id.as_str());
+    let packets = || episode.work.iter().filter_map(|work_id| view.works.get(work_id));
+    let items = packets().flat_map(|work| &work.body.context_items);
+    let shown: BTreeSet<&str> = items.map(|item| item.reference.id.as_str()).collect();
     let came_in = view.evidence.iter().any(|(id, evidence)| {
         evidence.admitted_at >= asked.admitted_at
             && evidence.payload.envelope().obligation_ids.contains(&episode.obligation_id)
-            && !shown(id)
+            && !shown.contains(id.as_str())
     });
     branch!("follow_up.more_came_in", came_in)
 }

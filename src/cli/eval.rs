@@ -13,7 +13,7 @@ use closer_eval::report::NotReported;
 use closer_eval::runner::{self, Options, Progress, RunError};
 use closer_eval::step::Step;
 use closer_eval::suite::{self, Family};
-use closer_eval::{forecast, freeze, item, participant, report, truth, world};
+use closer_eval::{bundle, forecast, freeze, item, participant, report, truth, world};
 use serde_json::json;
 use std::fmt::Display;
 use std::path::{Path, PathBuf};
@@ -71,8 +71,26 @@ pub(super) enum Eval {
     },
     /// Makes every figure of a revision again, from its folder alone, and compares.
     Verify {
+        /// The folder of a revision or of a bundle.
+        folder: PathBuf,
+        /// The whole revision that a redacted bundle was made of, to show that nothing but the withheld is missing.
+        #[arg(long, value_name = "FOLDER")]
+        against: Option<PathBuf>,
+    },
+    /// Writes a revision into a folder to hand on: whole, or with everything that somebody wrote withheld.
+    #[command(after_help = "\
+Example:
+  closer eval bundle my-study/study-revision-1 to-share --redact
+  closer eval verify to-share
+  closer eval verify to-share --against my-study/study-revision-1")]
+    Bundle {
         /// The revision's folder.
         folder: PathBuf,
+        /// A new folder.
+        to: PathBuf,
+        /// Withhold packets, answers, items, prompts, targets, parameters and reasons; their digests stay.
+        #[arg(long)]
+        redact: bool,
     },
     /// Asks of a deployment's own record whether one committed claim changes the next step of what it bears on.
     #[command(after_help = "\
@@ -127,7 +145,12 @@ pub(super) fn perform(verb: &Eval, talk: Talk) -> Result<Exit, Error> {
             let text = folder.join("index.html").display().to_string();
             Ok(talk.tell(&Answer::done(json!({ "report": folder }), vec![text])))
         }
-        Eval::Verify { folder } => verify(folder, talk),
+        Eval::Verify { folder, against } => verify(folder, against.as_deref(), talk),
+        Eval::Bundle { folder, to, redact } => {
+            let files = bundle::bundle(folder, to, *redact).map_err(failed)?;
+            let text = format!("{files} files of the report are in {}, made again from what was kept", to.display());
+            Ok(talk.tell(&Answer::done(json!({ "folder": to, "files": files, "redacted": redact }), vec![text])))
+        }
         Eval::Item { store, claim, plan } => ask_own(store, claim, plan, talk),
         Eval::Answer { declaration } => {
             participant::serve(declaration).map_err(failed)?;
@@ -282,8 +305,12 @@ fn own() -> Result<Vec<std::ffi::OsString>, Error> {
     Ok(vec![own.into(), "eval".into(), "answer".into()])
 }
 
-fn verify(folder: &Path, talk: Talk) -> Result<Exit, Error> {
-    match report::verify(folder) {
+fn verify(folder: &Path, against: Option<&Path>, talk: Talk) -> Result<Exit, Error> {
+    let compared = report::verify(folder).and_then(|files| {
+        let differs = against.map_or(Ok(Vec::new()), |revision| bundle::differs(revision, folder))?;
+        if differs.is_empty() { Ok(files) } else { Err(NotReported::Differs(differs)) }
+    });
+    match compared {
         Ok(files) => {
             let text = format!("{files} files are what the outputs give");
             Ok(talk.tell(&Answer::done(json!({ "files": files }), vec![text])))

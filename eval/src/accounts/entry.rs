@@ -254,6 +254,27 @@ pub enum Entry {
     },
 }
 
+impl Entry {
+    /// The same without what it says in words; none where it says nothing in words.
+    #[must_use]
+    pub fn without_words(&self) -> Option<Self> {
+        let mut silent = self.clone();
+        let reason = match &mut silent {
+            Self::Ended { end, .. } => &mut end.reason,
+            Self::Called(call) => &mut call.end.reason,
+            Self::Settled { reason, .. } => reason,
+            Self::Opened { .. }
+            | Self::Enrolled { .. }
+            | Self::Committed { .. }
+            | Self::Compared { .. }
+            | Self::Began(_)
+            | Self::Tested { .. }
+            | Self::Sealed { .. } => return None,
+        };
+        reason.take().map(|_| silent)
+    }
+}
+
 /// What the accounts know of a pair.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct PairRecord {

@@ -127,10 +127,15 @@ pub(super) fn index(
     body += "<h2>Pairs</h2><ul>";
     for row in &scores.pairs {
         let cause = row.cause().map_or_else(|| "valid".to_owned(), |cause| cause.to_string());
-        let _ = write!(body, "<li><a href=\"pairs/{0}.html\">{0}</a>: {cause}</li>", escaped(row.pair.as_str()));
+        let (name, page) = (escaped(row.pair.as_str()), format!("pairs/{}.html", row.pair));
+        let _ = match files.contains_key(&page) {
+            true => write!(body, "<li><a href=\"{}\">{name}</a>: {cause}</li>", escaped(&page)),
+            false => write!(body, "<li>{name}: {cause}; its packets are withheld</li>"),
+        };
     }
     body += "</ul><h2>Tables</h2><ul>";
-    for name in files.keys().filter(|name| name.ends_with(".csv") || name.ends_with(".json")) {
+    let is_table = |name: &&String| [".csv", ".json", ".parquet"].iter().any(|end| name.ends_with(end));
+    for name in files.keys().filter(is_table) {
         let _ = write!(body, "<li><a href=\"{name}\">{name}</a></li>");
     }
     framed(figures.study.as_str(), &(body + "</ul>"))

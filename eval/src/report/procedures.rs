@@ -1,17 +1,15 @@
 //! Two procedures side by side: what they may be called, what each came to, what it took, and who stopped what. Spec: §10.1, §11.
 
-use super::NotReported;
+use super::{Material, NotReported};
 use super::figures::{self, Measures};
-use super::tables::{csv, usage_fields};
+use super::tables::{both, usage_fields};
 use crate::accounts::{Accounts, Call, Cause, Fate, PairRecord, World};
-use crate::artifacts::Artifacts;
+use crate::bundle::OnTheWay;
 use crate::comparison::{self, Comparison, NotComparable, Protection, StoppedBy};
 use crate::effort::{self, ArmEffort, Touch};
 use crate::file;
-use crate::item::StudyItem;
 use crate::offering::{Measured, Observed};
-use crate::participant::Answered;
-use crate::plan::{PairKind, Plan};
+use crate::plan::PairKind;
 use crate::procedure::{DeclaredArm, Procedures};
 use crate::resource::{Dimension, Taken, Usage};
 use crate::score::{Scores, WorldRow};
@@ -77,21 +75,15 @@ pub(super) struct Told {
 }
 
 /// Everything there is to tell where the plan compares procedures.
-pub(super) fn told(
-    plan: &Plan,
-    items: &[StudyItem],
-    accounts: &Accounts,
-    scores: &Scores,
-    artifacts: &Artifacts,
-    revision: &Path,
-) -> Result<Option<Told>, NotReported> {
+pub(super) fn told(material: &Material, revision: &Path) -> Result<Option<Told>, NotReported> {
+    let Material { plan, items, accounts, scores, .. } = material;
     let Some(procedures) = &plan.procedures else { return Ok(None) };
     let unwritable = |error: &dyn std::fmt::Display| NotReported::Unwritable(error.to_string());
     let tested = accounts.tested();
     // The build that ran it is the one that entered the test: another one would not have gone on.
     let build = tested.as_ref().map_or_else(|| closer_contracts::Digest::of(b""), |test| test.build);
     let comparison = procedures.compared(plan, items, build, tested.as_ref()).map_err(|fault| unwritable(&fault))?;
-    let cases = cases(scores, artifacts)?;
+    let cases = cases(scores, &material.on_the_way);
     let touches = touches(revision)?;
     let effort = touches.map(|touches| efforts(procedures, &cases, accounts, &touches));
     let by = |world: World| cases.iter().filter(move |case| case.row.world == world);
@@ -119,11 +111,12 @@ pub(super) fn told(
     let charged = charged(procedures, accounts);
     let files = [
         ("procedures.json".to_owned(), json),
-        ("cases.csv".to_owned(), csv("cases", cases.iter().map(|case| case_fields(case, procedures)))),
-        ("calls.csv".to_owned(), csv("calls", calls(accounts).map(call_fields))),
-        ("charges.csv".to_owned(), csv("charges", charged.iter().flat_map(charge_fields))),
     ];
-    Ok(Some(Told { figures, charged, files: files.into() }))
+    let mut files: BTreeMap<String, Vec<u8>> = files.into();
+    files.extend(both("cases", cases.iter().map(|case| case_fields(case, procedures)))?);
+    files.extend(both("calls", calls(accounts).map(call_fields))?);
+    files.extend(both("charges", charged.iter().flat_map(charge_fields))?);
+    Ok(Some(Told { figures, charged, files }))
 }
 
 fn of_procedures(accounts: &Accounts) -> impl Iterator<Item = &PairRecord> {
@@ -134,39 +127,24 @@ fn calls(accounts: &Accounts) -> impl Iterator<Item = &Call> {
     of_procedures(accounts).flat_map(|record| &record.calls)
 }
 
-fn cases<'a>(scores: &'a Scores, artifacts: &Artifacts) -> Result<Vec<Case<'a>>, NotReported> {
-    let records: BTreeMap<&Key, &PairRecord> = scores
-        .pairs
-        .iter()
-        .filter(|row| row.record.kind == PairKind::Procedure)
-        .map(|row| (&row.pair, &row.record))
-        .collect();
-    let mut cases = Vec::new();
-    for row in &scores.worlds {
-        let Some(record) = records.get(&row.pair) else { continue };
-        let Some(truth) = scores.truths.get(&record.item) else { continue };
-        let mut on_the_way = false;
-        for call in record.calls.iter().filter(|call| (call.attempt.world, call.attempt.repeat) == (row.world, row.repeat))
-        {
-            let Some(answer) = call.end.answer.filter(|_| call.end.cause.is_none()) else { continue };
-            let answered: Answered = artifacts.get(answer)?;
-            on_the_way |= Step::of(&answered.result).is_ok_and(|step| is_unjustified(truth, &step));
-        }
-        let stopped_by = stopped_by(row, truth, on_the_way);
-        cases.push(Case { row, record, truth, stopped_by });
-    }
-    Ok(cases)
-}
-
-fn is_unjustified(truth: &Truth, step: &Step) -> bool {
-    matches!(step, Step::Operation { .. }) && truth.judge(step, true).score == 0
+fn cases<'a>(scores: &'a Scores, on_the_way: &OnTheWay) -> Vec<Case<'a>> {
+    let of_procedures = scores.pairs.iter().filter(|row| row.record.kind == PairKind::Procedure);
+    let records: BTreeMap<&Key, &PairRecord> = of_procedures.map(|row| (&row.pair, &row.record)).collect();
+    let case = |row: &'a WorldRow| {
+        let record = *records.get(&row.pair)?;
+        let truth = scores.truths.get(&record.item)?;
+        let thought_of = on_the_way.contains(&(row.pair.clone(), row.world, row.repeat));
+        Some(Case { row, record, truth, stopped_by: stopped_by(row, truth, thought_of) })
+    };
+    scores.worlds.iter().filter_map(case).collect()
 }
 
 /// Who stopped it, where something could take effect that should not: the arm took such a step, or thought of one on the
 /// way, or no operation at all was right.
 fn stopped_by(row: &WorldRow, truth: &Truth, on_the_way: bool) -> Option<StoppedBy> {
     let none_right = !truth.steps.iter().any(|worth| matches!(worth.step, Step::Operation { .. }) && worth.score > 0);
-    match (is_unjustified(truth, &row.outcome.step), row.outcome.effects > 0) {
+    let is_unjustified = matches!(row.outcome.step, Step::Operation { .. }) && row.score == 0;
+    match (is_unjustified, row.outcome.effects > 0) {
         (true, true) => Some(StoppedBy::Nobody),
         (true, false) => Some(StoppedBy::Finalizer),
         (false, _) if on_the_way || none_right => Some(StoppedBy::Arm),

@@ -1,7 +1,8 @@
-//! The tables: one row per pair, world, attempt and figure, as CSV and JSON, with a dictionary of their columns.
+//! The tables: one row per pair, world, attempt and figure, as CSV and Parquet, with a dictionary of their columns.
 
 use super::NotReported;
 use super::figures::{Arm, Figures};
+use super::parquet::{self, Kind};
 use crate::accounts::{Accounts, AttemptEnd};
 use crate::resource::Dimension;
 use crate::score::Scores;
@@ -134,7 +135,18 @@ fn field(text: &str) -> String {
     }
 }
 
-pub(super) fn csv(table: &str, rows: impl IntoIterator<Item = Vec<String>>) -> Vec<u8> {
+/// A table in both forms, by the names of its files.
+pub(super) fn both(
+    table: &str,
+    rows: impl IntoIterator<Item = Vec<String>>,
+) -> Result<[(String, Vec<u8>); 2], NotReported> {
+    let columns: Vec<&str> = COLUMNS.iter().filter(|(of, _, _)| *of == table).map(|(_, name, _)| *name).collect();
+    let rows: Vec<Vec<String>> = rows.into_iter().collect();
+    let columnar = parquet::table(table, &columns, &rows)?;
+    Ok([(format!("{table}.csv"), csv(table, rows)), (format!("{table}.parquet"), columnar)])
+}
+
+fn csv(table: &str, rows: impl IntoIterator<Item = Vec<String>>) -> Vec<u8> {
     let names: Vec<String> =
         COLUMNS.iter().filter(|(of, _, _)| *of == table).map(|(_, name, _)| (*name).to_owned()).collect();
     let lines = std::iter::once(names).chain(rows);
@@ -152,18 +164,20 @@ pub(super) fn files(
     arms: &[Arm],
 ) -> Result<BTreeMap<String, Vec<u8>>, NotReported> {
     let json = serde_json::to_vec_pretty(figures).map_err(|error| NotReported::Unwritable(error.to_string()))?;
-    let dictionary = COLUMNS.iter().map(|(table, name, holds)| format!("{table},{name},{}\n", field(holds)));
-    let dictionary: String = std::iter::once("table,column,holds\n".to_owned()).chain(dictionary).collect();
-    Ok([
+    let line = |(table, name, holds): &Column| format!("{table},{name},{},{}\n", Kind::of(name).as_str(), field(holds));
+    let dictionary = COLUMNS.iter().map(line);
+    let dictionary: String = std::iter::once("table,column,type,holds\n".to_owned()).chain(dictionary).collect();
+    let mut files: BTreeMap<String, Vec<u8>> = [
         ("figures.json".to_owned(), json),
         ("columns.csv".to_owned(), dictionary.into_bytes()),
-        ("pairs.csv".to_owned(), csv("pairs", pairs(scores))),
-        ("worlds.csv".to_owned(), csv("worlds", worlds(scores))),
-        ("questions.csv".to_owned(), csv("questions", questions(scores))),
-        ("attempts.csv".to_owned(), csv("attempts", attempts(accounts))),
-        ("resources.csv".to_owned(), csv("resources", resources(arms))),
     ]
-    .into())
+    .into();
+    files.extend(both("pairs", pairs(scores))?);
+    files.extend(both("worlds", worlds(scores))?);
+    files.extend(both("questions", questions(scores))?);
+    files.extend(both("attempts", attempts(accounts))?);
+    files.extend(both("resources", resources(arms))?);
+    Ok(files)
 }
 
 fn pairs(scores: &Scores) -> impl Iterator<Item = Vec<String>> {
