@@ -161,10 +161,11 @@ pub(crate) fn material(folder: &Path) -> Result<Material, NotReported> {
     let accounts = Accounts::read_redacted(&folder.join(ACCOUNTS))?;
     let path = folder.join(DIGESTS);
     let mut known = BTreeSet::new();
-    for (index, line) in file::bytes(&path)?.split(|byte| *byte == b'\n').enumerate().filter(|(_, line)| !line.is_empty())
+    for (index, line) in
+        file::bytes(&path)?.split(|byte| *byte == b'\n').enumerate().filter(|(_, line)| !line.is_empty())
     {
-        let withheld: Withheld = serde_json::from_slice(line)
-            .map_err(|error| Misfit::at(&path, index + 1, "digest", error.to_string()))?;
+        let withheld: Withheld =
+            serde_json::from_slice(line).map_err(|error| Misfit::at(&path, index + 1, "digest", error.to_string()))?;
         known.insert(withheld.digest);
     }
     if let Some(missing) = accounts.pairs().values().flat_map(cited).find(|digest| !known.contains(digest)) {
@@ -186,8 +187,10 @@ pub(crate) fn material(folder: &Path) -> Result<Material, NotReported> {
 }
 
 fn cited(record: &PairRecord) -> Vec<Digest> {
-    let mut cited: Vec<Digest> = record.compared.iter().flat_map(|[a, b, difference, _]| [*a, *b, *difference]).collect();
-    let ends = record.attempts.iter().filter_map(|(_, end)| end.as_ref()).chain(record.calls.iter().map(|call| &call.end));
+    let mut cited: Vec<Digest> =
+        record.compared.iter().flat_map(|[a, b, difference, _]| [*a, *b, *difference]).collect();
+    let ends =
+        record.attempts.iter().filter_map(|(_, end)| end.as_ref()).chain(record.calls.iter().map(|call| &call.end));
     cited.extend(ends.flat_map(|end| [end.answer, end.outcome]).flatten());
     cited.extend(record.calls.iter().map(|call| call.packet));
     cited
@@ -290,7 +293,8 @@ pub(crate) fn on_the_way(scores: &Scores, artifacts: &Artifacts) -> Result<OnThe
             let Some(answer) = call.end.answer else { continue };
             let answered: crate::participant::Answered = artifacts.get(answer)?;
             let step = Step::of(&answered.result).ok();
-            let unjustified = |step: &Step| matches!(step, Step::Operation { .. }) && truth.judge(step, true).score == 0;
+            let unjustified =
+                |step: &Step| matches!(step, Step::Operation { .. }) && truth.judge(step, true).score == 0;
             if step.as_ref().is_some_and(unjustified) {
                 found.insert((row.pair.clone(), call.attempt.world, call.attempt.repeat));
             }

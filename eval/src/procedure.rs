@@ -195,11 +195,8 @@ mod tests {
         let item = example_item();
         let committed = commit(&item, &item.claim).unwrap();
         let given = OneWorld::begin(&item, &committed, None).unwrap().work().clone();
-        let said = crate::participant::answer(
-            &Participant::Floor { floor: crate::participant::Floor::AlwaysAsk },
-            &given,
-            1,
-        );
+        let said =
+            crate::participant::answer(&Participant::Floor { floor: crate::participant::Floor::AlwaysAsk }, &given, 1);
         let said = said.unwrap().result;
         let stage = Stage { role: "critic".into(), asks: Some("What is wrong with it?".into()), coordinates: false };
         let handed = packet(&given, &stage, &[("mapper".into(), said.clone())]).unwrap();

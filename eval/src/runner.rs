@@ -145,9 +145,11 @@ impl Study<'_> {
 
     /// The most calls that one pair takes where nothing is asked again.
     fn calls_of_a_pair(&self) -> u64 {
-        let stages = self.plan.procedures.as_ref().map_or(0, |procedures| {
-            procedures.arms.iter().map(|arm| arm.stages.len() as u64).sum::<u64>()
-        });
+        let stages = self
+            .plan
+            .procedures
+            .as_ref()
+            .map_or(0, |procedures| procedures.arms.iter().map(|arm| arm.stages.len() as u64).sum::<u64>());
         stages.max(2).saturating_mul(u64::from(self.plan.repeats))
     }
 

@@ -112,7 +112,9 @@ pub(crate) fn hands_over(
         .state
         .items(ItemKind::Identity)
         .filter_map(|accepted| accepted.item.as_identity())
-        .filter(|identity| identity.standing == Standing::Current && identity.roles.contains(&ProducerRole::Participant))
+        .filter(|identity| {
+            identity.standing == Standing::Current && identity.roles.contains(&ProducerRole::Participant)
+        })
         .collect();
     let asked = participants.iter().find(|identity| identity.actor_id == *asked)?;
     view.handoffs.contracts().find_map(|(reference, contract)| {

@@ -248,7 +248,10 @@ fn run(path: &Path, cost_micros_max: Option<u64>, talk: Talk) -> Result<Exit, Er
         folder.join("index.html").display().to_string(),
     ];
     if ran.not_enrolled > 0 {
-        text.push(format!("{} pairs were not enrolled: a cap was reached, or the mechanism was not tested", ran.not_enrolled));
+        text.push(format!(
+            "{} pairs were not enrolled: a cap was reached, or the mechanism was not tested",
+            ran.not_enrolled
+        ));
     }
     let data = json!({ "folder": ran.folder, "planned": ran.planned, "enrolled": ran.enrolled, "report": folder });
     Ok(talk.tell(&Answer::done(data, text)))

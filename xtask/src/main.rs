@@ -18,6 +18,7 @@ mod eval;
 mod fix;
 mod fuzz;
 mod model;
+mod python;
 mod scenario;
 mod sim;
 mod source;

@@ -1,7 +1,7 @@
 //! The file of the accounts: lines that cite each other, durable one by one.
 
-use crate::comparison::MechanismTest;
 use super::entry::{Attempt, AttemptEnd, Entry, Fate, PairRecord};
+use crate::comparison::MechanismTest;
 use closer_contracts::canonical;
 use closer_contracts::fault::Fault;
 use closer_contracts::id::Key;

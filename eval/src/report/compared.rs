@@ -10,7 +10,8 @@ use std::fmt::Write;
 pub(super) fn section(told: &Told) -> String {
     let figures = &told.figures;
     let [a, b] = &figures.arms;
-    let mut body = format!("<p>{} (A) against {} (B), on the same packets.</p>", escaped(a.as_str()), escaped(b.as_str()));
+    let mut body =
+        format!("<p>{} (A) against {} (B), on the same packets.</p>", escaped(a.as_str()), escaped(b.as_str()));
     match &figures.comparison {
         Err(reasons) => {
             let reasons: Vec<&str> = reasons.iter().map(|reason| reason.as_str()).collect();
@@ -41,12 +42,9 @@ pub(super) fn section(told: &Told) -> String {
 
 fn measures(figures: &ProcedureFigures) -> String {
     let [a, b] = &figures.arms;
-    let number = |name: &str, numbers: [usize; 2]| {
-        vec![name.to_owned(), numbers[0].to_string(), numbers[1].to_string()]
-    };
-    let of = |take: fn(&super::figures::Measures) -> usize| {
-        [take(&figures.measures[0]), take(&figures.measures[1])]
-    };
+    let number =
+        |name: &str, numbers: [usize; 2]| vec![name.to_owned(), numbers[0].to_string(), numbers[1].to_string()];
+    let of = |take: fn(&super::figures::Measures) -> usize| [take(&figures.measures[0]), take(&figures.measures[1])];
     let protection = |take: fn(&crate::comparison::Protection) -> usize| {
         [take(&figures.protection[0]), take(&figures.protection[1])]
     };
@@ -61,14 +59,15 @@ fn measures(figures: &ProcedureFigures) -> String {
         number("stopped by nobody", protection(|one| one.failed)),
     ];
     let minutes = |arm: &ArmEffort| {
-        let shown = |minutes: Option<f64>| minutes.map_or_else(|| "unknown".to_owned(), |minutes| format!("{minutes:.1}"));
+        let shown =
+            |minutes: Option<f64>| minutes.map_or_else(|| "unknown".to_owned(), |minutes| format!("{minutes:.1}"));
         let [enrolled, resolved] = arm.minutes_per();
         format!("{} / {}", shown(enrolled), shown(resolved))
     };
-    let effort = figures.effort.as_ref().map_or_else(
-        || ["unknown".to_owned(), "unknown".to_owned()],
-        |[a, b]| [minutes(a), minutes(b)],
-    );
+    let effort = figures
+        .effort
+        .as_ref()
+        .map_or_else(|| ["unknown".to_owned(), "unknown".to_owned()], |[a, b]| [minutes(a), minutes(b)]);
     let [of_a, of_b] = effort;
     rows.push(vec!["minutes of the user, by enrolled / by resolved item".to_owned(), of_a, of_b]);
     table(&["measure", a.as_str(), b.as_str()], rows)

@@ -201,7 +201,10 @@ impl Figures {
             completed,
             failed: scores.pairs.len() - completed,
             floors: floors(scores),
-            measures: World::ALL.iter().map(|world| (*world, measures(scores, PairKind::Inheritance, *world))).collect(),
+            measures: World::ALL
+                .iter()
+                .map(|world| (*world, measures(scores, PairKind::Inheritance, *world)))
+                .collect(),
             bootstrap_seed: plan.seed,
             power,
             influence: influence(kinds.get(&PairKind::Inheritance)),
@@ -325,12 +328,8 @@ fn floors(scores: &Scores) -> Floors {
 
 pub(super) fn measures(scores: &Scores, kind: PairKind, world: World) -> Measures {
     let mut measures = Measures::default();
-    let asked: BTreeMap<&Key, &PairRow> = scores
-        .pairs
-        .iter()
-        .filter(|row| row.record.kind == kind)
-        .map(|row| (&row.pair, row))
-        .collect();
+    let asked: BTreeMap<&Key, &PairRow> =
+        scores.pairs.iter().filter(|row| row.record.kind == kind).map(|row| (&row.pair, row)).collect();
     for row in scores.worlds.iter().filter(|row| row.world == world) {
         let Some(pair) = asked.get(&row.pair) else { continue };
         let outcome = &row.outcome;

@@ -1,8 +1,8 @@
 //! Two procedures side by side: what they may be called, what each came to, what it took, and who stopped what. Spec: §10.1, §11.
 
-use super::{Material, NotReported};
 use super::figures::{self, Measures};
 use super::tables::{both, usage_fields};
+use super::{Material, NotReported};
 use crate::accounts::{Accounts, Call, Cause, Fate, PairRecord, World};
 use crate::bundle::OnTheWay;
 use crate::comparison::{self, Comparison, NotComparable, Protection, StoppedBy};
@@ -109,9 +109,7 @@ pub(super) fn told(material: &Material, revision: &Path) -> Result<Option<Told>,
     };
     let json = serde_json::to_vec_pretty(&figures).map_err(|error| unwritable(&error))?;
     let charged = charged(procedures, accounts);
-    let files = [
-        ("procedures.json".to_owned(), json),
-    ];
+    let files = [("procedures.json".to_owned(), json)];
     let mut files: BTreeMap<String, Vec<u8>> = files.into();
     files.extend(both("cases", cases.iter().map(|case| case_fields(case, procedures)))?);
     files.extend(both("calls", calls(accounts).map(call_fields))?);
@@ -208,8 +206,13 @@ fn efforts(procedures: &Procedures, cases: &[Case<'_>], accounts: &Accounts, tou
 /// and no token, which is known, and time, which is unknown where nobody saw the end of the attempt.
 fn charged(procedures: &Procedures, accounts: &Accounts) -> Vec<Charged> {
     let [a, b] = &procedures.arms;
-    let nothing =
-        Usage { calls: Some(0), input_tokens: Some(0), output_tokens: Some(0), reasoning_tokens: Some(0), ..Usage::default() };
+    let nothing = Usage {
+        calls: Some(0),
+        input_tokens: Some(0),
+        output_tokens: Some(0),
+        reasoning_tokens: Some(0),
+        ..Usage::default()
+    };
     let nothing = Usage { cached_tokens: Some(0), cost_micros: Some(0), ..nothing };
     let mut charged = Vec::new();
     for (world, arm) in [(World::A, a), (World::B, b)] {
@@ -243,7 +246,8 @@ fn case_fields(case: &Case<'_>, procedures: &Procedures) -> Vec<String> {
         World::A => &a.arm,
         World::B => &b.arm,
     };
-    let own = case.record.calls.iter().filter(|call| (call.attempt.world, call.attempt.repeat) == (row.world, row.repeat));
+    let own =
+        case.record.calls.iter().filter(|call| (call.attempt.world, call.attempt.repeat) == (row.world, row.repeat));
     let mut coordination = Taken::default();
     let mut roles = 0;
     for call in own.filter(|call| call.end.cause.is_none()) {

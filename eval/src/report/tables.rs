@@ -85,13 +85,21 @@ const COLUMNS: &[Column] = &[
     ("cases", "valid", "whether its pair is valid"),
     ("cases", "step", "the step in words"),
     ("cases", "score_percent", "what the step is worth, in percent"),
-    ("cases", "user_had_it", "whether the user had the best step or question already; unknown where the truth does not say"),
+    (
+        "cases",
+        "user_had_it",
+        "whether the user had the best step or question already; unknown where the truth does not say",
+    ),
     ("cases", "gained", "worth having, and the user did not have it"),
     ("cases", "role_calls", "stages that answered and decide or contribute"),
     ("cases", "coordination_calls", "calls of stages that only hand on; unknown stays unknown"),
     ("cases", "coordination_input_tokens", "tokens in for handing on"),
     ("cases", "coordination_output_tokens", "tokens out for handing on"),
-    ("cases", "stopped_by", "who stopped what should not take effect: arm, finalizer or nobody; empty where nothing could"),
+    (
+        "cases",
+        "stopped_by",
+        "who stopped what should not take effect: arm, finalizer or nobody; empty where nothing could",
+    ),
     ("calls", "pair", "name of the pair"),
     ("calls", "world", "a or b"),
     ("calls", "repeat", "which repeat, from 1"),
@@ -167,11 +175,8 @@ pub(super) fn files(
     let line = |(table, name, holds): &Column| format!("{table},{name},{},{}\n", Kind::of(name).as_str(), field(holds));
     let dictionary = COLUMNS.iter().map(line);
     let dictionary: String = std::iter::once("table,column,type,holds\n".to_owned()).chain(dictionary).collect();
-    let mut files: BTreeMap<String, Vec<u8>> = [
-        ("figures.json".to_owned(), json),
-        ("columns.csv".to_owned(), dictionary.into_bytes()),
-    ]
-    .into();
+    let mut files: BTreeMap<String, Vec<u8>> =
+        [("figures.json".to_owned(), json), ("columns.csv".to_owned(), dictionary.into_bytes())].into();
     files.extend(both("pairs", pairs(scores))?);
     files.extend(both("worlds", worlds(scores))?);
     files.extend(both("questions", questions(scores))?);

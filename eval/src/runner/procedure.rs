@@ -63,9 +63,7 @@ pub(super) fn carry_out(
     let became = pair::finalized(study, world, last)?;
     let told = |end| AttemptEnd { answer: newest, wall_ms: wall_ms(began), ..end };
     Ok(match became {
-        Ok(outcome) => {
-            (told(AttemptEnd { cause: None, outcome: Some(outcome), ..AttemptEnd::interrupted() }), Ok(()))
-        }
+        Ok(outcome) => (told(AttemptEnd { cause: None, outcome: Some(outcome), ..AttemptEnd::interrupted() }), Ok(())),
         Err(invalid) => (told(pair::ended(&invalid)), Err(invalid)),
     })
 }
@@ -97,12 +95,9 @@ fn stage_answered(
     let asked = participant::ask(asked_of, launch, packet, drawn);
     let became = pair::answered(study, &asked, packet)?;
     let end = match &became {
-        Ok((answered, kept)) => AttemptEnd {
-            cause: None,
-            answer: Some(*kept),
-            usage: answered.usage.clone(),
-            ..AttemptEnd::interrupted()
-        },
+        Ok((answered, kept)) => {
+            AttemptEnd { cause: None, answer: Some(*kept), usage: answered.usage.clone(), ..AttemptEnd::interrupted() }
+        }
         Err((invalid, answer)) => AttemptEnd { answer: *answer, ..pair::ended(invalid) },
     };
     let end = AttemptEnd { wall_ms: Some(asked.wall_ms), process: asked.process, ..end };

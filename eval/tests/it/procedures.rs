@@ -68,7 +68,8 @@ fn three_roles_and_one_agent_under_equal_means_are_told_by_continuation_and_by_e
     // What is charged: coordination by itself, and in the whole.
     let charges = table(&files, "charges.csv");
     let used = |arm: &str, charge: &str| {
-        let row = charges.iter().find(|row| row["arm"] == arm && row["charge"] == charge && row["dimension"] == "calls");
+        let row =
+            charges.iter().find(|row| row["arm"] == arm && row["charge"] == charge && row["dimension"] == "calls");
         row.unwrap()["used"].clone()
     };
     assert_eq!([used("roles", "roles"), used("roles", "coordination"), used("roles", "all")], ["9", "3", "12"]);
@@ -77,7 +78,9 @@ fn three_roles_and_one_agent_under_equal_means_are_told_by_continuation_and_by_e
     assert!(page.contains("equally resourced") && page.contains("minutes of the user"));
     // Minutes that somebody did record are read, by arm.
     let touch = |arm: &str, minutes: u64| {
-        format!("{{\"obligation\":\"supported_continuation-0001\",\"arm\":\"{arm}\",\"need\":\"owners_judgment\",\"review_minutes\":{minutes}}}\n")
+        format!(
+            "{{\"obligation\":\"supported_continuation-0001\",\"arm\":\"{arm}\",\"need\":\"owners_judgment\",\"review_minutes\":{minutes}}}\n"
+        )
     };
     std::fs::write(study.revision(1).join("effort.jsonl"), touch("roles", 6) + &touch("solo", 9)).unwrap();
     let files = closer_eval::report::make(&study.revision(1)).unwrap();
@@ -104,7 +107,10 @@ fn a_case_tells_what_the_user_had_already_and_what_handing_on_took() {
             "supported_continuation-0002" => ("false", "true"),
             _ => ("unknown", "false"),
         };
-        assert_eq!((row["user_had_it"].as_str(), row["gained"].as_str(), row["score_percent"].as_str()), (had, gained, "100"));
+        assert_eq!(
+            (row["user_had_it"].as_str(), row["gained"].as_str(), row["score_percent"].as_str()),
+            (had, gained, "100")
+        );
         let coordination = if row["arm"] == "roles" { "1" } else { "0" };
         assert_eq!(row["coordination_calls"], coordination, "{row:?}");
     }
@@ -131,7 +137,8 @@ fn procedures_that_do_not_match_are_refused_before_anything_is_asked() {
     }
     // With a budget that comes first they may be compared, and nothing is called equal.
     let fewer = one.replace("400", "100");
-    let text = plan(FOLLOWS, &arms(&one, &fewer).replace("[procedures]\n", "[procedures]\nprimary = \"input_tokens\"\n"));
+    let text =
+        plan(FOLLOWS, &arms(&one, &fewer).replace("[procedures]\n", "[procedures]\nprimary = \"input_tokens\"\n"));
     let study = Study::new(&suite(&[Family::SupportedContinuation], 1), &text);
     let (_, files) = study.reported();
     let label = told(&files)["comparison"]["Ok"]["label"].as_str().unwrap().to_owned();

@@ -89,7 +89,9 @@ fn a_result_leads_on_to_five_things() {
     let asked_again = |stages: &[Next]| stages.iter().filter(|next| matches!(next, Next::Work { .. })).count();
     assert_eq!(asked_again(&investigation().0), 1, "once more, on what had come in");
     assert_eq!(asked_again(&question().0), 0, "nothing had");
-    assert!(handoff().0.iter().any(|next| matches!(next, Next::HandOver { recipient, .. } if recipient.as_str() == "zoe")));
+    assert!(
+        handoff().0.iter().any(|next| matches!(next, Next::HandOver { recipient, .. } if recipient.as_str() == "zoe"))
+    );
     // Without a contract that asks for more than the worker has, there is nothing to offer.
     assert_eq!(came_to(&mut able_and_unable(), |_| {}).1.follow_ups, []);
 }
@@ -110,7 +112,10 @@ fn every_outcome_returns_evidence_and_candidate_deltas() {
     shows!("CP-7.1-04"; by "follow_up.evidence_on_record", "follow_up.delta_on_record");
     for (_, outcome) in [operation(), question(), investigation(), handoff(), reentry()] {
         let told = serde_json::to_value(&outcome).unwrap();
-        assert!(told["evidence"].is_array() && told["candidate_deltas"].is_array(), "present, also where empty: {told}");
+        assert!(
+            told["evidence"].is_array() && told["candidate_deltas"].is_array(),
+            "present, also where empty: {told}"
+        );
         assert!(!outcome.evidence.is_empty(), "what was read back or related: {told}");
     }
     assert_eq!(operation().1.candidate_deltas.len(), 1, "what the readback establishes is proposed");
