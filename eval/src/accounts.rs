@@ -7,5 +7,5 @@
 mod entry;
 mod file;
 
-pub use entry::{Attempt, AttemptEnd, Cause, Class, Entry, Fate, PairRecord, World};
+pub use entry::{Attempt, AttemptEnd, Call, Cause, Class, Entry, Fate, PairRecord, World};
 pub use file::{AccountError, Accounts};

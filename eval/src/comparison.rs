@@ -37,7 +37,7 @@ pub struct Arm {
 pub struct MechanismTest {
     /// The build it was made with.
     pub build: Digest,
-    /// The head of its sealed accounts.
+    /// The head of its accounts when it was completed.
     pub accounts: Digest,
     /// How many valid pairs it has.
     pub valid: usize,

@@ -4,6 +4,8 @@
 //! avoided, and less effort is no gain where quality fell or deadlines were missed.
 
 use crate::resource::Total;
+use closer_contracts::contract::Check;
+use closer_contracts::fault::Fault;
 use closer_contracts::id::{Key, ObligationId};
 use closer_contracts::word_enum;
 use serde::{Deserialize, Serialize};
@@ -48,6 +50,13 @@ pub struct Touch {
     /// Words of decision packets read.
     #[serde(default)]
     pub words_read: Option<u64>,
+}
+
+impl Check for Touch {
+    fn check(&self) -> Result<(), Fault> {
+        self.obligation.as_ref().map_or(Ok(()), Check::check).map_err(|fault| fault.within("obligation"))?;
+        self.arm.check().map_err(|fault| fault.within("arm"))
+    }
 }
 
 /// The effort of some touches.

@@ -28,7 +28,7 @@ word_enum! {
         Scoring = "scoring",
         /// Resource vector, retries and prices.
         Budgets = "budgets",
-        /// Which worlds are compared.
+        /// Which worlds and which procedures are compared.
         Mappings = "mappings",
         /// How the figures are made.
         AnalysisPlan = "analysis_plan",
@@ -109,6 +109,10 @@ pub fn parts(plan: &Plan, folder: &Path, schemas: &serde_json::Value) -> Result<
         .map(|path| Ok((path.display().to_string(), file::digest(&folder.join(path))?)))
         .collect::<Result<_, Misfit>>()?;
     let truth = file::digest(&folder.join(&plan.truth))?;
+    let mut mappings = json!({ "study": plan.study, "controls": plan.controls });
+    if let (Some(procedures), Some(mappings)) = (&plan.procedures, mappings.as_object_mut()) {
+        mappings.insert("comparison".to_owned(), procedures.frozen(folder)?);
+    }
     let analysis = &plan.analysis;
     Ok([
         (Part::Fixtures, file::digest(&folder.join(&plan.items))?),
@@ -117,7 +121,7 @@ pub fn parts(plan: &Plan, folder: &Path, schemas: &serde_json::Value) -> Result<
         (Part::ModelControls, digest_of(&json!({ "seed": plan.seed, "repeats": plan.repeats }))?),
         (Part::Scoring, digest_of(&json!({ "truth": truth, "lost": analysis.lost_score_percent }))?),
         (Part::Budgets, digest_of(&json!([plan.resources, plan.retry, plan.prices]))?),
-        (Part::Mappings, digest_of(&json!({ "study": plan.study, "controls": plan.controls }))?),
+        (Part::Mappings, digest_of(&mappings)?),
         (Part::AnalysisPlan, digest_of(&json!({ "analysis": analysis, "expected": plan.expected }))?),
     ]
     .into())

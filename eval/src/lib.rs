@@ -4,6 +4,7 @@
 
 pub mod accounts;
 pub mod artifacts;
+pub mod bundle;
 pub mod calibration;
 pub mod comparison;
 pub mod effort;
@@ -11,10 +12,12 @@ pub mod file;
 pub mod forecast;
 pub mod freeze;
 pub mod item;
+pub mod offering;
 pub mod own;
 pub mod packet;
 pub mod participant;
 pub mod plan;
+pub mod procedure;
 pub mod report;
 pub mod resource;
 pub mod runner;

@@ -107,22 +107,34 @@ pub fn serve(declaration: &std::path::Path) -> Result<(), String> {
     std::io::stdout().lock().write_all(&written).map_err(|error| error.to_string())
 }
 
+/// A list is no answer, however many are in it: what was asked for is one.
+fn not_one(came: usize) -> Fault {
+    Fault::new(RefusalCode::Cardinality, format!("one answer was asked for and a list of {came} came"))
+}
+
 /// Reads what a participant wrote: untrusted, and held to the contract strictly.
 ///
 /// # Errors
-/// `schema_invalid` and the contract's own codes; `unresolved_ref` for an answer to another work; `digest_mismatch` for one to
+/// `schema_invalid` and the contract's own codes; `cardinality` for a list; `unresolved_ref` for an answer to another work; `digest_mismatch` for one to
 /// a packet that arrived cut short.
 pub fn read(bytes: &[u8], work: &Work) -> Result<Answered, Fault> {
     let value: Value =
         serde_json::from_slice(bytes).map_err(|error| Fault::schema(format!("the answer is not JSON: {error}")))?;
-    let Value::Object(mut members) = value else {
-        return Err(Fault::schema("the answer is no object"));
+    let mut members = match value {
+        Value::Object(members) => members,
+        Value::Array(answers) => return Err(not_one(answers.len())),
+        Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) => {
+            return Err(Fault::schema("the answer is no object"));
+        }
     };
     let usage = members.remove("usage").filter(|usage| !usage.is_null());
     let packet = members.remove("packet").filter(|packet| !packet.is_null());
     let result = members.remove("result").ok_or_else(|| Fault::schema("the answer has a result").within("result"))?;
     if let Some(name) = members.keys().next() {
         return Err(Fault::schema("an answer has no such member").within(name));
+    }
+    if let Value::Array(results) = &result {
+        return Err(not_one(results.len()).within("result"));
     }
     let result: WorkResult = canonical::from_value(result).map_err(|fault| fault.within("result"))?;
     result.check().map_err(|fault| fault.within("result"))?;

@@ -2,6 +2,7 @@
 
 use crate::file::Misfit;
 use crate::participant::Participant;
+use crate::procedure::Procedures;
 use crate::resource::Vector;
 use crate::statistics::Method;
 use closer_contracts::Check;
@@ -21,6 +22,8 @@ word_enum! {
         Placebo = "placebo",
         /// What the item was before it was superseded is there, or it is withheld.
         Stale = "stale",
+        /// Nothing but who answers: one procedure in the one world, another in the other.
+        Procedure = "procedure",
     }
 }
 
@@ -118,6 +121,9 @@ pub struct Plan {
     pub participant: Participant,
     /// What each world's arm may take, all pairs together.
     pub resources: Vector,
+    /// Two procedures that are compared, once the mechanism was tested.
+    #[serde(default)]
+    pub procedures: Option<Procedures>,
     /// How the figures are made.
     pub analysis: Analysis,
     /// When an attempt is made again.
@@ -168,16 +174,20 @@ impl Plan {
         if self.repeats == 0 || self.retry.attempts_max == 0 || self.resources.concurrency == 0 {
             return Err(("repeats, retry and resources", "at least one".to_owned()));
         }
+        if let Some(Err(reason)) = self.procedures.as_ref().map(Procedures::check) {
+            return Err(("procedures", reason));
+        }
         // What is kept beside a report lies below its folder.
         let lies_below = |path: &PathBuf| path.components().all(|part| matches!(part, std::path::Component::Normal(_)));
-        if ![&self.items, &self.truth].into_iter().chain(self.participant.files()).all(lies_below) {
+        if ![&self.items, &self.truth].into_iter().chain(self.files()).all(lies_below) {
             return Err((
                 "items, truth and participant.files",
                 "a file lies in the plan's folder or below it".to_owned(),
             ));
         }
-        match self.controls.contains(&PairKind::Inheritance) {
-            true => Err(("controls", "inheritance is what is asked, and no control of it".to_owned())),
+        let is_asked = |kind: &PairKind| matches!(kind, PairKind::Inheritance | PairKind::Procedure);
+        match self.controls.iter().any(is_asked) {
+            true => Err(("controls", "inheritance and procedures are what is asked, and no control of it".to_owned())),
             false => Ok(self),
         }
     }
@@ -185,6 +195,13 @@ impl Plan {
     /// The kinds of pairs that every item is enrolled in, as far as it has what they need.
     pub fn kinds(&self) -> impl Iterator<Item = PairKind> {
         let controls = PairKind::ALL.iter().copied().filter(|kind| self.controls.contains(kind));
-        std::iter::once(PairKind::Inheritance).chain(controls)
+        let procedures = self.procedures.iter().map(|_| PairKind::Procedure);
+        std::iter::once(PairKind::Inheritance).chain(controls).chain(procedures)
+    }
+
+    /// The files that its participants are made of.
+    pub fn files(&self) -> impl Iterator<Item = &PathBuf> {
+        let of_arms = self.procedures.iter().flat_map(Procedures::files);
+        self.participant.files().iter().chain(of_arms)
     }
 }

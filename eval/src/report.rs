@@ -4,29 +4,46 @@
 //! What a run's chance touches (how long things took, which process answered, attempts that were interrupted) stands in files
 //! of its own, [`VOLATILE`]; all others are the same bytes whenever the same answers are in.
 
+mod compared;
 mod figures;
 mod interpretation;
 mod page;
 mod pairs;
+mod parquet;
+mod procedures;
 mod svg;
 mod tables;
 
-pub use figures::{Arm, Figures, Floors, Flow, KindFigures};
+pub use figures::{Arm, Figures, Floors, Flow, Influence, KindFigures};
 pub use interpretation::Interpretation;
+pub use procedures::{Charged, ProcedureFigures};
 
 use crate::accounts::{AccountError, Accounts};
 use crate::artifacts::Artifacts;
+use crate::bundle::{self, OnTheWay};
 use crate::file::{self, Misfit};
 use crate::freeze::{Freeze, NotFrozen};
-use crate::item;
+use crate::item::{self, StudyItem};
 use crate::plan::Plan;
 use crate::runner::ACCOUNTS;
-use crate::score::{self, NotScored};
+use crate::score::{self, NotScored, Scores};
+use closer_contracts::Digest;
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
 /// The files of a report that a run's chance touches. Every other file is the same for the same answers.
-pub const VOLATILE: [&str; 4] = ["attempts.csv", "resources.csv", "index.html", "resources.svg"];
+pub const VOLATILE: [&str; 10] = [
+    "attempts.csv",
+    "attempts.parquet",
+    "calls.csv",
+    "calls.parquet",
+    "charges.csv",
+    "charges.parquet",
+    "index.html",
+    "resources.csv",
+    "resources.parquet",
+    "resources.svg",
+];
 
 /// The folder of the report in a revision's folder.
 pub const FOLDER: &str = "report";
@@ -73,7 +90,7 @@ pub fn keep_sources(plan_path: &Path, revision: &Path) -> Result<(), NotReported
     let named = plan_path.file_name().map(PathBuf::from).unwrap_or_default();
     let mut files = vec![(folder.join(&named), to.join("plan.toml"))];
     files.extend([&plan.items, &plan.truth].map(|path| (folder.join(path), to.join(path))));
-    files.extend(plan.participant.files().iter().map(|path| (folder.join(path), to.join(path))));
+    files.extend(plan.files().map(|path| (folder.join(path), to.join(path))));
     // A later version may have other schemas; what was run stays what it was.
     let schemas = to.join(SCHEMAS);
     let written = serde_json::to_vec(&crate::freeze::schemas()).unwrap_or_default();
@@ -88,42 +105,76 @@ pub fn keep_sources(plan_path: &Path, revision: &Path) -> Result<(), NotReported
     Ok(())
 }
 
-/// Every file of the report of a revision, by its name.
-///
-/// # Errors
-/// [`NotReported`].
-pub fn make(revision: &Path) -> Result<BTreeMap<String, Vec<u8>>, NotReported> {
-    let sources = revision.join(SOURCES);
-    let plan = Plan::read(&sources.join("plan.toml"))?;
-    let path = revision.join("freeze.json");
+/// What a report is made of.
+pub(crate) struct Material {
+    pub(crate) plan: Plan,
+    pub(crate) freeze: Freeze,
+    pub(crate) digest: Digest,
+    pub(crate) items: Vec<StudyItem>,
+    pub(crate) accounts: Accounts,
+    pub(crate) scores: Scores,
+    pub(crate) on_the_way: OnTheWay,
+    /// None where they were withheld.
+    pub(crate) artifacts: Option<Artifacts>,
+}
+
+/// The freeze of a folder, with its digest; its accounts are of this one.
+pub(crate) fn freeze_of(folder: &Path, accounts: &Accounts) -> Result<(Freeze, Digest), NotReported> {
+    let path = folder.join("freeze.json");
     let freeze: Freeze = serde_json::from_slice(&file::bytes(&path)?)
         .map_err(|error| Misfit::at(&path, error.line(), "freeze", error.to_string()))?;
+    let digest = closer_contracts::canonical::digest_of(&freeze).map_err(NotFrozen::from)?;
+    match accounts.opened().is_none_or(|(_, _, of)| *of != digest) {
+        true => Err(NotReported::OtherFreeze),
+        false => Ok((freeze, digest)),
+    }
+}
+
+/// What the report of a whole revision is made of: its sources are what was frozen, and its outputs are scored.
+pub(crate) fn material(revision: &Path) -> Result<Material, NotReported> {
+    let sources = revision.join(SOURCES);
+    let plan = Plan::read(&sources.join("plan.toml"))?;
     let path = sources.join(SCHEMAS);
     let schemas = serde_json::from_slice(&file::bytes(&path)?)
         .map_err(|error| Misfit::at(&path, error.line(), "schemas", error.to_string()))?;
     let now = crate::freeze::parts(&plan, &sources, &schemas)?;
+    let accounts = Accounts::read(&revision.join(ACCOUNTS))?;
+    let (freeze, digest) = freeze_of(revision, &accounts)?;
     let changed: Vec<_> = freeze.parts.keys().copied().filter(|part| freeze.parts.get(part) != now.get(part)).collect();
     if !changed.is_empty() {
         return Err(NotFrozen::Changed { revision: freeze.revision, changed }.into());
     }
-    let accounts = Accounts::read(&revision.join(ACCOUNTS))?;
-    let digest = closer_contracts::canonical::digest_of(&freeze).map_err(NotFrozen::from)?;
-    if accounts.opened().is_none_or(|(_, _, of)| *of != digest) {
-        return Err(NotReported::OtherFreeze);
-    }
     let artifacts = Artifacts::at(&revision.join("artifacts"));
     let items = item::read(&sources.join(&plan.items))?;
     let scores = score::score(&plan, &items, &sources.join(&plan.truth), &accounts, &artifacts)?;
-    let figures = Figures::of(&plan, &freeze, digest, &items, &scores);
-    let arms = figures::arms(&plan, &accounts);
-    let mut files = tables::files(&accounts, &scores, &figures, &arms)?;
-    files.extend(pairs::files(&scores, &artifacts)?);
+    let on_the_way = bundle::on_the_way(&scores, &artifacts)?;
+    Ok(Material { plan, freeze, digest, items, accounts, scores, on_the_way, artifacts: Some(artifacts) })
+}
+
+/// Every file of the report of a revision or of a redacted bundle, by its name.
+///
+/// # Errors
+/// [`NotReported`].
+pub fn make(revision: &Path) -> Result<BTreeMap<String, Vec<u8>>, NotReported> {
+    let material = if bundle::is_redacted(revision) { bundle::material(revision) } else { material(revision) }?;
+    let Material { plan, accounts, scores, .. } = &material;
+    let figures = Figures::of(plan, &material.freeze, material.digest, &material.items, scores);
+    let arms = figures::arms(plan, accounts);
+    let mut files = tables::files(accounts, scores, &figures, &arms)?;
     files.insert("flow.svg".to_owned(), svg::flow(&figures).into_bytes());
     files.insert("forest.svg".to_owned(), svg::forest(&figures).into_bytes());
-    files.insert("slopes.svg".to_owned(), svg::slopes(&scores).into_bytes());
+    files.insert("slopes.svg".to_owned(), svg::slopes(scores).into_bytes());
     files.insert("resources.svg".to_owned(), svg::resources(&arms).into_bytes());
-    let read = interpretation::read(revision, &artifacts)?;
-    let index = page::index(&plan, &figures, &arms, &scores, &files, &read);
+    let mut read = Vec::new();
+    if let Some(artifacts) = &material.artifacts {
+        files.extend(pairs::files(scores, artifacts)?);
+        read = interpretation::read(revision, artifacts)?;
+    }
+    let compared = procedures::told(&material, revision)?;
+    if let Some(compared) = &compared {
+        files.extend(compared.files.clone());
+    }
+    let index = page::index(plan, &figures, &arms, scores, &files, &read, compared.as_ref());
     files.insert("index.html".to_owned(), index.into_bytes());
     Ok(files)
 }

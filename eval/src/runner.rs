@@ -4,9 +4,11 @@
 //! end: an answer that is in is not asked for again. Nothing here opens the truth.
 
 mod pair;
+mod procedure;
 
-use crate::accounts::{AccountError, Accounts, Cause, Entry, Fate};
+use crate::accounts::{AccountError, Accounts, Cause, Entry, Fate, World};
 use crate::artifacts::Artifacts;
+use crate::comparison::{MechanismTest, NotComparable};
 use crate::file::Misfit;
 use crate::freeze::{self, NotFrozen};
 use crate::item::{self, StudyItem};
@@ -14,9 +16,11 @@ use crate::participant::Launch;
 use crate::plan::{PairKind, Plan};
 use crate::resource::Taken;
 use crate::statistics::bootstrap::Random;
+use closer_contracts::Digest;
 use closer_contracts::canonical::digest_of;
 use closer_contracts::fault::Fault;
 use closer_contracts::id::Key;
+use std::collections::BTreeMap;
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
@@ -34,6 +38,9 @@ pub enum RunError {
     /// The accounts could not be kept.
     #[error(transparent)]
     Accounts(#[from] AccountError),
+    /// The plan's procedures may not be compared.
+    #[error("the procedures may not be compared: {}", .0.iter().map(|reason| reason.as_str()).collect::<Vec<_>>().join(", "))]
+    NotComparable(Vec<NotComparable>),
     /// Something has no canonical form.
     #[error("{0}")]
     Fault(#[from] Fault),
@@ -47,6 +54,8 @@ pub enum RunError {
 pub struct Options {
     /// What starts a participant of our own.
     pub own: Vec<OsString>,
+    /// The build that runs it: procedures are compared by the build that the mechanism was tested with.
+    pub build: Digest,
     /// The most money, in millionths: no pair is enrolled beyond it.
     pub cost_micros_max: Option<u64>,
 }
@@ -69,7 +78,7 @@ pub struct Ran {
     pub planned: usize,
     /// Pairs that were enrolled.
     pub enrolled: usize,
-    /// Pairs of the plan that a cap kept from being enrolled.
+    /// Pairs of the plan that a cap, or a mechanism that was not shown, kept from being enrolled.
     pub not_enrolled: usize,
 }
 
@@ -84,14 +93,15 @@ pub struct Planned<'a> {
     pub kind: PairKind,
 }
 
-/// Every pair of a plan, in the order in which they are enrolled: random, by the plan's seed.
+/// Every pair of a plan, in the order in which they are enrolled: random, by the plan's seed; those that compare procedures
+/// come after all others, because the mechanism is tested first.
 #[must_use]
 pub fn planned<'a>(plan: &Plan, items: &'a [StudyItem]) -> Vec<Planned<'a>> {
     let mut pairs = Vec::new();
     for item in items {
         for kind in plan.kinds() {
             let has_it = match kind {
-                PairKind::Inheritance | PairKind::Same => true,
+                PairKind::Inheritance | PairKind::Same | PairKind::Procedure => true,
                 PairKind::Placebo => item.placebo.is_some(),
                 PairKind::Stale => item.stale.is_some(),
             };
@@ -101,6 +111,7 @@ pub fn planned<'a>(plan: &Plan, items: &'a [StudyItem]) -> Vec<Planned<'a>> {
         }
     }
     Random::seeded(plan.seed).shuffle(&mut pairs);
+    pairs.sort_by_key(|planned| planned.kind == PairKind::Procedure);
     pairs
 }
 
@@ -110,8 +121,17 @@ struct Study<'a> {
     folder: &'a Path,
     artifacts: Artifacts,
     launch: Launch,
+    /// How each arm's participant is started where procedures are compared.
+    arms: [Launch; 2],
     accounts: Mutex<Accounts>,
-    taken: Mutex<[Taken; 2]>,
+    taken: Mutex<BTreeMap<ArmOf, Taken>>,
+}
+
+/// An arm: of the worlds that test the mechanism, or of the procedures.
+type ArmOf = (bool, World);
+
+fn arm_of(kind: PairKind, world: World) -> ArmOf {
+    (kind == PairKind::Procedure, world)
 }
 
 impl Study<'_> {
@@ -119,18 +139,28 @@ impl Study<'_> {
         self.accounts.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    fn taken(&self) -> MutexGuard<'_, [Taken; 2]> {
+    fn taken(&self) -> MutexGuard<'_, BTreeMap<ArmOf, Taken>> {
         self.taken.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// The most calls that one pair takes where nothing is asked again.
+    fn calls_of_a_pair(&self) -> u64 {
+        let stages = self
+            .plan
+            .procedures
+            .as_ref()
+            .map_or(0, |procedures| procedures.arms.iter().map(|arm| arm.stages.len() as u64).sum::<u64>());
+        stages.max(2).saturating_mul(u64::from(self.plan.repeats))
     }
 
     /// Whether another pair may take more money than the cap leaves, going by what pairs have taken so far.
     fn is_at_cap(&self, cap: Option<u64>) -> bool {
         let Some(cap) = cap else { return false };
-        let [a, b] = &*self.taken();
-        let spent = [a, b].map(|taken| taken.of(crate::resource::Dimension::CostMicros));
+        let taken = self.taken();
+        let spent: Vec<_> = taken.values().map(|taken| taken.of(crate::resource::Dimension::CostMicros)).collect();
         let known = spent.iter().map(|total| total.known).sum::<u64>();
         let calls = spent.iter().map(|total| total.told).sum::<u64>().max(1);
-        let a_pair = known.div_ceil(calls).saturating_mul(2 * u64::from(self.plan.repeats));
+        let a_pair = known.div_ceil(calls).saturating_mul(self.calls_of_a_pair());
         known.saturating_add(a_pair.saturating_mul(self.plan.resources.concurrency)) > cap
     }
 }
@@ -153,19 +183,30 @@ pub fn run(plan_path: &Path, options: &Options, progress: &(dyn Fn(Progress) + S
         let (study, freeze_digest) = (plan.study.clone(), digest_of(&freeze)?);
         accounts.enter(Entry::Opened { study, revision: freeze.revision, freeze: freeze_digest })?;
     }
-    let declaration = of_revision.join("participant.json");
-    std::fs::write(&declaration, serde_json::to_vec(&plan.participant).unwrap_or_default())?;
-    let declaration = std::path::absolute(declaration)?;
+    comparable(&plan, &items, options.build)?;
+    let launched = |name: &str, participant| -> Result<Launch, RunError> {
+        let declaration = of_revision.join(name);
+        std::fs::write(&declaration, serde_json::to_vec(participant).unwrap_or_default())?;
+        let declaration = std::path::absolute(declaration)?;
+        Ok(Launch { own: options.own.clone(), folder: folder.to_owned(), declaration })
+    };
+    let of_arm = |world| procedure::participant(&plan, world).unwrap_or(&plan.participant);
     let study = Study {
         taken: Mutex::new(taken(&accounts)),
         plan: &plan,
         folder: &of_revision,
         artifacts: Artifacts::at(&of_revision.join("artifacts")),
-        launch: Launch { own: options.own.clone(), folder: folder.to_owned(), declaration },
+        launch: launched("participant.json", &plan.participant)?,
+        arms: [launched("participant-a.json", of_arm(World::A))?, launched("participant-b.json", of_arm(World::B))?],
         accounts: Mutex::new(accounts),
     };
     if !study.accounts().is_sealed() {
-        carry_out(&study, &pairs, options, progress)?;
+        let first = pairs.iter().position(|planned| planned.kind == PairKind::Procedure).unwrap_or(pairs.len());
+        let (mechanism, procedures) = pairs.split_at(first);
+        carry_out(&study, mechanism, options, progress, pairs.len())?;
+        if !procedures.is_empty() && tested(&study, &items, options.build)? {
+            carry_out(&study, procedures, options, progress, pairs.len())?;
+        }
         let enrolled = study.accounts().pairs().len();
         study.accounts().enter(Entry::Sealed { enrolled })?;
     }
@@ -173,16 +214,44 @@ pub fn run(plan_path: &Path, options: &Options, progress: &(dyn Fn(Progress) + S
     Ok(Ran { folder: of_revision.clone(), planned: pairs.len(), enrolled, not_enrolled: pairs.len() - enrolled })
 }
 
-/// What was taken so far, world by world.
-fn taken(accounts: &Accounts) -> [Taken; 2] {
-    let mut taken = [Taken::default(), Taken::default()];
-    for (attempt, end) in accounts.pairs().values().flat_map(|record| &record.attempts) {
-        let of_world = match attempt.world {
-            crate::accounts::World::A => 0,
-            crate::accounts::World::B => 1,
-        };
-        if let (Some(taken), Some(end)) = (taken.get_mut(of_world), end) {
-            taken.add(end.usage.as_ref(), end.wall_ms);
+/// Refuses procedures that do not match, before anything is dispatched. Whether the mechanism was tested shows later.
+fn comparable(plan: &Plan, items: &[StudyItem], build: Digest) -> Result<(), RunError> {
+    let Some(procedures) = &plan.procedures else { return Ok(()) };
+    let to_come = MechanismTest { build, accounts: build, valid: 1 };
+    match procedures.compared(plan, items, build, Some(&to_come))? {
+        Ok(_) => Ok(()),
+        Err(reasons) => Err(RunError::NotComparable(reasons)),
+    }
+}
+
+/// Whether the mechanism was tested by this build; what is found is entered, once.
+fn tested(study: &Study<'_>, items: &[StudyItem], build: Digest) -> Result<bool, RunError> {
+    let Some(procedures) = &study.plan.procedures else { return Ok(false) };
+    let mut accounts = study.accounts();
+    if accounts.tested().is_none() {
+        let asked = accounts.pairs().values().filter(|record| record.kind == PairKind::Inheritance);
+        let valid = asked.filter(|record| record.fate == Fate::Valid).count();
+        accounts.enter(Entry::Tested { build, valid })?;
+    }
+    Ok(procedures.compared(study.plan, items, build, accounts.tested().as_ref())?.is_ok())
+}
+
+/// What was taken so far, arm by arm. What a procedure took stands with its calls.
+fn taken(accounts: &Accounts) -> BTreeMap<ArmOf, Taken> {
+    let mut taken: BTreeMap<ArmOf, Taken> = BTreeMap::new();
+    for record in accounts.pairs().values() {
+        if record.kind == PairKind::Procedure {
+            for call in &record.calls {
+                let arm = taken.entry(arm_of(record.kind, call.attempt.world)).or_default();
+                arm.add(call.end.usage.as_ref(), call.end.wall_ms);
+            }
+            continue;
+        }
+        for (attempt, end) in &record.attempts {
+            if let Some(end) = end {
+                let arm = taken.entry(arm_of(record.kind, attempt.world)).or_default();
+                arm.add(end.usage.as_ref(), end.wall_ms);
+            }
         }
     }
     taken
@@ -194,6 +263,7 @@ fn carry_out(
     pairs: &[Planned<'_>],
     options: &Options,
     progress: &(dyn Fn(Progress) + Sync),
+    planned_in_all: usize,
 ) -> Result<(), RunError> {
     let (next, stopped) = (AtomicUsize::new(0), AtomicBool::new(false));
     let failure: Mutex<Option<RunError>> = Mutex::new(None);
@@ -201,7 +271,7 @@ fn carry_out(
         while !stopped.load(Ordering::Relaxed) {
             let Some(planned) = pairs.get(next.fetch_add(1, Ordering::Relaxed)) else { return };
             match one(study, planned, options) {
-                Ok(()) => progress(settled(study, pairs.len())),
+                Ok(()) => progress(settled(study, planned_in_all)),
                 Err(error) => {
                     stopped.store(true, Ordering::Relaxed);
                     failure.lock().unwrap_or_else(PoisonError::into_inner).get_or_insert(error);

@@ -11,7 +11,7 @@ use crate::step::Step;
 use crate::truth::{self, Truth};
 use crate::world::Outcome;
 use closer_contracts::id::Key;
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 use std::path::Path;
 
@@ -27,7 +27,7 @@ pub enum NotScored {
 }
 
 /// One run of one world.
-#[derive(Debug, Clone, Serialize)]
+#[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct WorldRow {
     /// The pair.
     pub pair: Key,
@@ -89,7 +89,7 @@ pub struct Scores {
 /// Whether a world of a pair has the item that the truth is about. A placebo is none, and neither is what was superseded.
 const fn has_item(kind: PairKind, world: World) -> bool {
     match (kind, world) {
-        (PairKind::Inheritance, World::A) | (PairKind::Same, World::A | World::B) => true,
+        (PairKind::Inheritance, World::A) | (PairKind::Same | PairKind::Procedure, World::A | World::B) => true,
         (PairKind::Inheritance, World::B) | (PairKind::Placebo | PairKind::Stale, World::A | World::B) => false,
     }
 }

@@ -106,7 +106,7 @@ pub(crate) fn target() -> Target {
 
 fn written(family: Family, number: usize, draft: Draft, random: &mut Random) -> Result<(StudyItem, Truth), Fault> {
     let name = Key::new(format!("{family}-{number:04}"));
-    let truth = Truth { item: name.clone(), steps: draft.steps };
+    let truth = Truth { item: name.clone(), steps: draft.steps, user_has_it: None };
     // Like the item in size, about something that has no part in the question.
     let length = draft.object.to_string().len().clamp(3, 60);
     let irrelevant: String = (0..length).map(|_| char::from(b'a' + random.below(26) as u8)).collect();

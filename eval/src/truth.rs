@@ -33,6 +33,9 @@ pub struct Truth {
     pub item: Key,
     /// The steps that are worth something.
     pub steps: Vec<Worth>,
+    /// Whether the user had the best step, or the question, already; unknown without it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub user_has_it: Option<bool>,
 }
 
 impl Check for Truth {
@@ -112,6 +115,7 @@ mod tests {
                 Worth { step: right.clone(), score: 100, needs_item: true },
                 Worth { step: Step::Gap {}, score: 50, needs_item: false },
             ],
+            user_has_it: None,
         };
         assert_eq!(truth.judge(&right, true), Verdict { score: 100, guessed: false });
         assert_eq!(truth.judge(&right, false), Verdict { score: 0, guessed: true });

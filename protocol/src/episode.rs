@@ -8,14 +8,15 @@ use crate::coalition;
 use crate::conference::{self, Turn};
 use crate::dormancy;
 use crate::entry::{Activation, ActivationEntry, AttemptStatus, Entry, EpisodeEnd, EpisodeEnded};
+use crate::follow_up;
 use crate::incident;
 use crate::input::{Effect, Moment, Reply};
 use crate::priority;
 use crate::readback;
 use crate::route;
 use crate::sequence::Deciding;
-use crate::streams;
 use crate::view::{Attempt, Episode, OnRecord, View};
+use crate::{streams, tick};
 use closer_contracts::action::Action;
 use closer_contracts::adjudication::{Disposition, Phase, Stance};
 use closer_contracts::audit::DecisionType;
@@ -26,7 +27,7 @@ use closer_contracts::id::{
     PayloadId, Text, WorkId,
 };
 use closer_contracts::item::{Identity, Standing};
-use closer_contracts::refs::ProducerRole;
+use closer_contracts::refs::{ArtifactRef, ProducerRole};
 use closer_contracts::refusal::{CheckKind, Denial, RefusalCode as Code};
 use closer_contracts::time::Timestamp;
 use closer_contracts::work::{ActionProposal, WorkResult};
@@ -110,7 +111,11 @@ pub(crate) fn end(
         return deciding.refuse(episode_id.into(), None, vec![denial]);
     };
     let obligation_id = episode.obligation_id.clone();
+    let awaited = follow_up::awaits(deciding.view, episode);
     record_end(deciding, episode_id, &obligation_id, end, reason)?;
+    if let Some((obligation_id, reentry)) = awaited {
+        tick::install(deciding, &obligation_id, reentry)?;
+    }
     if deciding.view.eligible.contains_key(&obligation_id) {
         deciding.effects.push(Effect::Eligible(obligation_id));
     }
@@ -224,6 +229,13 @@ pub enum Next {
         /// The proposal that lacks authority, where one does.
         proposal: Option<Box<ActionProposal>>,
     },
+    /// Offer the obligation to somebody who has the ability that was lacking.
+    HandOver {
+        /// Whom.
+        recipient: ActorId,
+        /// On which contract.
+        contract: ArtifactRef,
+    },
     /// Distil what was established into a delta.
     Distil,
     /// Adjudicate a delta.
@@ -311,6 +323,15 @@ pub fn next(view: &View, episode: &Episode, at: &Moment) -> Next {
             None => ending(EpisodeEnd::NoAnswer, "the work was issued to nobody"),
         };
     };
+    if follow_up::investigates(view, episode, result)
+        && let Some(participant) = view.issued_to.get(work_id)
+    {
+        let role = view.works.get(work_id).map_or_else(|| Key::from("worker"), |work| work.body.role.clone());
+        return Next::Work { participant: participant.clone(), role };
+    }
+    if let Some((recipient, contract)) = follow_up::hands_over(view, episode, result) {
+        return Next::HandOver { recipient, contract };
+    }
     // Authority that is missing is asked for with the action that lacks it; a choice of the user comes before any action.
     let asked = for_the_user(view, episode, &[result], at)
         .filter(|_| branch!("episode.user_asked_first", bench::leaves_a_choice(&result.body)));

@@ -57,6 +57,7 @@ pub mod handoff;
 
 pub mod dormancy;
 pub mod episode;
+pub mod follow_up;
 pub mod genesis;
 pub mod intake;
 pub mod sequence;

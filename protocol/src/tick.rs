@@ -130,6 +130,24 @@ pub(crate) fn leave_gap(deciding: &mut Deciding<'_>, obligation_id: &ObligationI
     set_triggers(deciding, DeltaId::new(crate::derived_id("gap", &seed)), obligation_id, change)
 }
 
+/// Gives an obligation a trigger beside those it has; a gap stays for its owner to review in time all the same.
+pub(crate) fn install(
+    deciding: &mut Deciding<'_>,
+    obligation_id: &ObligationId,
+    reentry: Reentry,
+) -> Result<(), Fault> {
+    let view = deciding.so_far()?;
+    let Some(obligation) = view.state.obligation(obligation_id) else {
+        return Ok(());
+    };
+    let delta_id = DeltaId::new(crate::derived_id("install", reentry.reentry_id.as_str()));
+    let mut reentries: Vec<Reentry> = view.state.reentries_of(obligation_id).cloned().collect();
+    reentries.push(reentry);
+    let trigger_gap = obligation.trigger_gap.clone();
+    let change = Change::SetTriggers { obligation_id: obligation_id.clone(), reentries, trigger_gap };
+    set_triggers(deciding, delta_id, obligation_id, change)
+}
+
 /// Commits the obligation's triggers with one of them replaced.
 fn replace(
     deciding: &mut Deciding<'_>,

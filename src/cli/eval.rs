@@ -13,7 +13,7 @@ use closer_eval::report::NotReported;
 use closer_eval::runner::{self, Options, Progress, RunError};
 use closer_eval::step::Step;
 use closer_eval::suite::{self, Family};
-use closer_eval::{forecast, freeze, item, participant, report, truth, world};
+use closer_eval::{bundle, forecast, freeze, item, participant, report, truth, world};
 use serde_json::json;
 use std::fmt::Display;
 use std::path::{Path, PathBuf};
@@ -71,8 +71,26 @@ pub(super) enum Eval {
     },
     /// Makes every figure of a revision again, from its folder alone, and compares.
     Verify {
+        /// The folder of a revision or of a bundle.
+        folder: PathBuf,
+        /// The whole revision that a redacted bundle was made of, to show that nothing but the withheld is missing.
+        #[arg(long, value_name = "FOLDER")]
+        against: Option<PathBuf>,
+    },
+    /// Writes a revision into a folder to hand on: whole, or with everything that somebody wrote withheld.
+    #[command(after_help = "\
+Example:
+  closer eval bundle my-study/study-revision-1 to-share --redact
+  closer eval verify to-share
+  closer eval verify to-share --against my-study/study-revision-1")]
+    Bundle {
         /// The revision's folder.
         folder: PathBuf,
+        /// A new folder.
+        to: PathBuf,
+        /// Withhold packets, answers, items, prompts, targets, parameters and reasons; their digests stay.
+        #[arg(long)]
+        redact: bool,
     },
     /// Asks of a deployment's own record whether one committed claim changes the next step of what it bears on.
     #[command(after_help = "\
@@ -127,7 +145,12 @@ pub(super) fn perform(verb: &Eval, talk: Talk) -> Result<Exit, Error> {
             let text = folder.join("index.html").display().to_string();
             Ok(talk.tell(&Answer::done(json!({ "report": folder }), vec![text])))
         }
-        Eval::Verify { folder } => verify(folder, talk),
+        Eval::Verify { folder, against } => verify(folder, against.as_deref(), talk),
+        Eval::Bundle { folder, to, redact } => {
+            let files = bundle::bundle(folder, to, *redact).map_err(failed)?;
+            let text = format!("{files} files of the report are in {}, made again from what was kept", to.display());
+            Ok(talk.tell(&Answer::done(json!({ "folder": to, "files": files, "redacted": redact }), vec![text])))
+        }
         Eval::Item { store, claim, plan } => ask_own(store, claim, plan, talk),
         Eval::Answer { declaration } => {
             participant::serve(declaration).map_err(failed)?;
@@ -206,12 +229,12 @@ fn foretell(path: &Path, talk: Talk) -> Result<Exit, Error> {
 }
 
 fn run(path: &Path, cost_micros_max: Option<u64>, talk: Talk) -> Result<Exit, Error> {
-    let options = Options { own: own()?, cost_micros_max };
+    let options = Options { own: own()?, build: build(path)?, cost_micros_max };
     let bar = progress::bar("pairs");
     let moves = |at: Progress| progress::advance(&bar, at.settled as u64, at.planned as u64);
     let ran = match runner::run(path, &options, &moves) {
         Ok(ran) => ran,
-        Err(RunError::NotFrozen(reason)) => {
+        Err(reason @ (RunError::NotFrozen(_) | RunError::NotComparable(_))) => {
             bar.finish_and_clear();
             return Ok(told(talk, &reason, Exit::Refused));
         }
@@ -225,7 +248,10 @@ fn run(path: &Path, cost_micros_max: Option<u64>, talk: Talk) -> Result<Exit, Er
         folder.join("index.html").display().to_string(),
     ];
     if ran.not_enrolled > 0 {
-        text.push(format!("{} pairs were not enrolled: the cap was reached", ran.not_enrolled));
+        text.push(format!(
+            "{} pairs were not enrolled: a cap was reached, or the mechanism was not tested",
+            ran.not_enrolled
+        ));
     }
     let data = json!({ "folder": ran.folder, "planned": ran.planned, "enrolled": ran.enrolled, "report": folder });
     Ok(talk.tell(&Answer::done(data, text)))
@@ -265,14 +291,29 @@ fn ask_own(store: &Path, claim: &str, path: &Path, talk: Talk) -> Result<Exit, E
     Ok(talk.tell(&Answer::done(json!({ "pairs": pairs }), text.collect())))
 }
 
+/// The build that runs a study: the digest of this program, where procedures are compared by it.
+fn build(plan: &Path) -> Result<closer_contracts::Digest, Error> {
+    match Plan::read(plan).map_err(failed)?.procedures {
+        None => Ok(closer_contracts::Digest::of(b"")),
+        Some(_) => {
+            let own = std::env::current_exe().map_err(Error::io("finding the program itself"))?;
+            Ok(closer_contracts::Digest::of(&std::fs::read(&own).map_err(Error::io(own.display().to_string()))?))
+        }
+    }
+}
+
 /// What starts a participant of our own: this program.
 fn own() -> Result<Vec<std::ffi::OsString>, Error> {
     let own = std::env::current_exe().map_err(Error::io("finding the program itself"))?;
     Ok(vec![own.into(), "eval".into(), "answer".into()])
 }
 
-fn verify(folder: &Path, talk: Talk) -> Result<Exit, Error> {
-    match report::verify(folder) {
+fn verify(folder: &Path, against: Option<&Path>, talk: Talk) -> Result<Exit, Error> {
+    let compared = report::verify(folder).and_then(|files| {
+        let differs = against.map_or(Ok(Vec::new()), |revision| bundle::differs(revision, folder))?;
+        if differs.is_empty() { Ok(files) } else { Err(NotReported::Differs(differs)) }
+    });
+    match compared {
         Ok(files) => {
             let text = format!("{files} files are what the outputs give");
             Ok(talk.tell(&Answer::done(json!({ "files": files }), vec![text])))

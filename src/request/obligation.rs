@@ -223,6 +223,6 @@ pub fn trace(view: &View, id: &ObligationId) -> Answer {
             .map(|episode| format!("end: {} {}", told_id(episode.episode_id.as_str()), why::ended_in_words(episode))),
     );
     let told: Vec<Value> = steps.iter().enumerate().map(told).collect();
-    let ends: Vec<Value> = led_nowhere.into_iter().map(why::ended).collect();
+    let ends: Vec<Value> = led_nowhere.into_iter().map(|episode| why::ended(view, episode)).collect();
     Answer::done(json!({ "obligation_id": id, "steps": told, "gaps": gaps, "ends": ends }), text)
 }

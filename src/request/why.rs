@@ -11,6 +11,7 @@ use closer_contracts::record::Position;
 use closer_contracts::refusal::Refusal;
 use closer_protocol::entry::AttemptStatus;
 use closer_protocol::episode::{self, Next};
+use closer_protocol::follow_up;
 use closer_protocol::view::{Attempt, Episode, OnRecord, Packet, View};
 use closer_protocol::{Entry, Moment, readback, streams};
 use closer_store::{Reader, RecordLog};
@@ -41,7 +42,7 @@ pub(super) fn why(space: &dyn Space, id: &ObligationId) -> Result<Answer, Error>
     let wakes = wakes(&view, obligation, &at, &mut text);
     let data = json!({
         "obligation_id": id, "status": obligation.status, "waiting": waiting, "refused": refused, "not_sent": not_sent,
-        "answered": answered, "last_episode": last_ended(&view, id).map(ended), "would_wake": wakes,
+        "answered": answered, "last_episode": last_ended(&view, id).map(|episode| ended(&view, episode)), "would_wake": wakes,
     });
     let mut answer = Answer::done(data, text);
     for (decision_id, packet) in packets_about(&view, id) {
@@ -97,11 +98,11 @@ fn answered(view: &View, id: &ObligationId, text: &mut Vec<String>) -> Vec<Value
     told
 }
 
-/// An episode that has ended, for programs.
-pub(super) fn ended(episode: &Episode) -> Value {
+/// An episode that has ended, with what it led on to and what it returned, for programs.
+pub(super) fn ended(view: &View, episode: &Episode) -> Value {
     json!({
         "episode_id": episode.episode_id, "began_at": episode.began_at, "end": episode.end,
-        "reason": episode.end_reason,
+        "reason": episode.end_reason, "outcome": follow_up::outcome(view, episode),
     })
 }
 
@@ -241,6 +242,7 @@ fn next_in_words(view: &View, next: &Next) -> String {
         }
         Next::Judge { .. } => "judge what the readback shows".to_owned(),
         Next::AskUser { .. } => "put a packet on The Bench".to_owned(),
+        Next::HandOver { recipient, .. } => format!("offer it to {recipient}, who has what was lacking"),
         Next::Distil => "distil what was established".to_owned(),
         Next::Endorse { delta_id } => format!("endorse {delta_id}"),
         Next::Commit { delta_id } => format!("commit {delta_id}"),

@@ -80,3 +80,52 @@ fn nobody_is_given_percentages_and_concepts_approve_no_artifact() {
     let percent = |path: &str| page(path).contains("% correct") || page(path).contains("percent correct");
     assert!(!percent("README.md") && !percent("docs/limits.md"));
 }
+
+/// What is wrong with a folder of contribution histories: a version that does not name the digest of each file before it.
+fn unfaithful(folder: &std::path::Path) -> Vec<String> {
+    let number = |name: &str| name.split('.').map(|part| part.parse().unwrap_or(0)).collect::<Vec<u64>>();
+    let names = fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().file_name().into_string().unwrap());
+    let versions = names.filter_map(|name| name.strip_suffix(".md").map(str::to_owned));
+    let mut versions: Vec<String> = versions.filter(|version| version != "README").collect();
+    versions.sort_by_key(|version| number(version));
+    let mut found = Vec::new();
+    for (index, version) in versions.iter().enumerate() {
+        let text = fs::read_to_string(folder.join(format!("{version}.md"))).unwrap();
+        for earlier in &versions[..index] {
+            let digest = closer_contracts::Digest::of(&fs::read(folder.join(format!("{earlier}.md"))).unwrap());
+            if !text.contains(&format!("{earlier} {digest}")) {
+                found.push(format!("{version} does not name {earlier} {digest}"));
+            }
+        }
+    }
+    found
+}
+
+#[test]
+fn contribution_history_is_kept_by_version_and_earlier_files_stay_untouched() {
+    shows!("CP-D-12");
+    let committed = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("docs/contributions");
+    assert!(committed.join(concat!(env!("CARGO_PKG_VERSION"), ".md")).exists(), "this version has none");
+    assert_eq!(unfaithful(&committed), Vec::<String>::new());
+    let folder = tempfile::tempdir().unwrap();
+    for entry in fs::read_dir(&committed).unwrap() {
+        let path = entry.unwrap().path();
+        fs::copy(&path, folder.path().join(path.file_name().unwrap())).unwrap();
+    }
+    let add = |version: &str, earlier: &[&str]| {
+        let digest = |name: &&str| {
+            let bytes = fs::read(folder.path().join(format!("{name}.md"))).unwrap();
+            format!("- {name} {}", closer_contracts::Digest::of(&bytes))
+        };
+        let named: Vec<String> = earlier.iter().map(digest).collect();
+        let text = format!("# {version}\n\n## Earlier\n\n{}\n", named.join("\n"));
+        fs::write(folder.path().join(format!("{version}.md")), text).unwrap();
+    };
+    add("99.0.0", &["0.1.0"]);
+    add("99.10.0", &["0.1.0", "99.0.0"]);
+    assert_eq!(unfaithful(folder.path()), Vec::<String>::new(), "a version is added, and what was there is as it was");
+    fs::write(folder.path().join("0.1.0.md"), "# 0.1.0, told better\n").unwrap();
+    assert_eq!(unfaithful(folder.path()).len(), 2, "whoever comes after it names what it was");
+    add("99.11.0", &["99.10.0"]);
+    assert!(unfaithful(folder.path()).iter().any(|told| told.starts_with("99.11.0 does not name 99.0.0")));
+}

@@ -133,6 +133,99 @@ fn a_plain_python_function_is_a_participant() {
     assert_eq!(closer(folder.path(), &["eval", "run", "s/plan.toml"]).status.code(), Some(3));
 }
 
+/// A study of some pairs, run; gives the folder of its revision.
+fn study(folder: &Path, items: &str) -> std::path::PathBuf {
+    let suite = ["eval", "suite", "s", "--family", "supported_continuation", "--items", items];
+    for arguments in [&suite[..], &["eval", "freeze", "s/plan.toml"], &["eval", "run", "s/plan.toml"]] {
+        let output = closer(folder, arguments);
+        assert!(output.status.success(), "{arguments:?}: {output:?}");
+    }
+    folder.join("s/study-revision-1")
+}
+
+/// `CLOSER_NOTEBOOK_PYTHON` names an interpreter with pandas and pyarrow; `cargo xtask verify --with-notebook` makes one.
+#[test]
+fn the_notebook_makes_the_headline_table_again_from_the_parquet_files() {
+    let Some(python) = std::env::var_os("CLOSER_NOTEBOOK_PYTHON") else {
+        eprintln!("skipped: CLOSER_NOTEBOOK_PYTHON names no interpreter");
+        return;
+    };
+    let folder = tempfile::tempdir().unwrap();
+    let report = study(folder.path(), "12").join("report");
+    let runs = "import json, sys\nfor cell in json.load(open(sys.argv[1]))['cells']:\n    \
+                if cell['cell_type'] == 'code':\n        exec(''.join(cell['source']), globals())";
+    let notebook = Path::new(env!("CARGO_MANIFEST_DIR")).join("examples/evaluation/headline.ipynb");
+    let output = Command::new(python).args(["-c", runs]).arg(notebook).env("REPORT", &report).output().unwrap();
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    let table: serde_json::Value = serde_json::from_slice(output.stdout.trim_ascii()).unwrap();
+    let figures: serde_json::Value = serde_json::from_slice(&fs::read(report.join("figures.json")).unwrap()).unwrap();
+    let kinds = figures["kinds"].as_object().unwrap();
+    assert_eq!(table.as_object().unwrap().len(), kinds.len());
+    for (kind, of) in kinds {
+        let (row, answers) = (&table[kind], &of["answers"]["Ok"]);
+        for (name, figure) in [
+            ("valid_pairs", &answers["valid"]["Ok"]["value"]),
+            ("all_enrolled", &answers["all_enrolled"]["Ok"]["value"]),
+            ("bounds_low", &answers["bounds"]["low"]),
+            ("bounds_high", &answers["bounds"]["high"]),
+        ] {
+            let (made, told) = (row[name].as_f64().unwrap(), figure.as_f64().unwrap());
+            assert!((made - told).abs() < 1e-5, "{kind}, {name}: {made} and {told}");
+        }
+    }
+}
+
+#[test]
+fn a_redacted_bundle_tells_nothing_that_was_written_and_every_figure_can_be_made_again() {
+    let folder = tempfile::tempdir().unwrap();
+    let revision = study(folder.path(), "4");
+    let made = |arguments: &[&str]| closer(folder.path(), arguments);
+    assert!(made(&["eval", "bundle", "s/study-revision-1", "whole"]).status.success());
+    assert!(made(&["eval", "verify", "whole"]).status.success());
+    assert!(made(&["eval", "bundle", "s/study-revision-1", "shared", "--redact"]).status.success());
+    assert!(made(&["eval", "verify", "shared", "--against", "s/study-revision-1"]).status.success());
+    // The figures are those of the whole; nothing that an item, a packet or an answer says is left.
+    let shared = folder.path().join("shared");
+    let same = |name: &str| {
+        assert_eq!(
+            fs::read(shared.join("report").join(name)).unwrap(),
+            fs::read(revision.join("report").join(name)).unwrap()
+        );
+    };
+    ["figures.json", "pairs.csv", "pairs.parquet", "questions.csv", "forest.svg", "flow.svg"]
+        .into_iter()
+        .for_each(same);
+    let item = fs::read_to_string(folder.path().join("s/items.jsonl")).unwrap();
+    let item: serde_json::Value = serde_json::from_str(item.lines().next().unwrap()).unwrap();
+    let secrets =
+        [item["question"].as_str().unwrap(), item["claim"]["predicate"].as_str().unwrap(), "service-a", "plan.change"];
+    let mut left = vec![shared.clone()];
+    while let Some(path) = left.pop() {
+        if path.is_dir() {
+            left.extend(fs::read_dir(&path).unwrap().map(|entry| entry.unwrap().path()));
+            continue;
+        }
+        let text = String::from_utf8_lossy(&fs::read(&path).unwrap()).into_owned();
+        for secret in secrets {
+            assert!(!text.contains(secret), "{} tells `{secret}`", path.display());
+        }
+    }
+    // A score, a digest or a line that was changed is found.
+    for (file, from, to) in [
+        ("redacted.json", "\"score\": 100", "\"score\": 99"),
+        ("digests.jsonl", "sha256:", "sha256:0"),
+        ("accounts.jsonl", "\"entry\":\"settled\"", "\"entry\":\"sealed\""),
+    ] {
+        let path = shared.join(file);
+        let kept = fs::read_to_string(&path).unwrap();
+        assert!(kept.contains(from), "{file}");
+        fs::write(&path, kept.replacen(from, to, 1)).unwrap();
+        assert!(!made(&["eval", "verify", "shared"]).status.success(), "{file}");
+        fs::write(&path, kept).unwrap();
+    }
+    assert!(made(&["eval", "verify", "shared"]).status.success());
+}
+
 fn page(name: &str) -> String {
     fs::read_to_string(Path::new(env!("CARGO_MANIFEST_DIR")).join(name))
         .unwrap()

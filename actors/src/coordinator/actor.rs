@@ -191,7 +191,7 @@ impl Desk {
             }
             Next::Convene { .. } | Next::Confer { .. } => &desks.conference,
             Next::Ask { .. } => &desks.participants,
-            Next::Act { .. } | Next::Again { .. } => &desks.planner,
+            Next::Act { .. } | Next::Again { .. } | Next::HandOver { .. } => &desks.planner,
             Next::Assess { .. } | Next::Judge { .. } | Next::Endorse { .. } => &desks.assessor,
             Next::Dispatch { .. } => &desks.monitor,
             Next::Readback { .. } => &desks.observer,

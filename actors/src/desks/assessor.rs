@@ -57,6 +57,7 @@ impl Desk for Assessor {
             | Next::Await { .. }
             | Next::Readback { .. }
             | Next::AskUser { .. }
+            | Next::HandOver { .. }
             | Next::Distil
             | Next::Commit { .. }
             | Next::End { .. }

@@ -37,6 +37,7 @@ impl Desk for Conference {
             | Next::Readback { .. }
             | Next::Judge { .. }
             | Next::AskUser { .. }
+            | Next::HandOver { .. }
             | Next::Distil
             | Next::Endorse { .. }
             | Next::Commit { .. }

@@ -1,10 +1,10 @@
-//! The planner: from a proposal to an exact ACTION under the grant that covers it (§6.4, C7).
+//! The planner: from a proposal to an exact ACTION under the grant that covers it, and from a lack to an offer (§6.4, C7).
 
 use super::{misdirected, payload};
 use crate::service::{Attended, Charge, Desk};
 use crate::space::Space;
-use closer_protocol::action;
 use closer_protocol::episode::Next;
+use closer_protocol::{action, follow_up};
 use std::sync::Arc;
 
 /// The desk.
@@ -21,6 +21,9 @@ impl Desk for Planner {
         let drafted = match stage {
             Next::Act { result, proposal, grant } => action::draft(view, episode, result, proposal, grant, 1, &now),
             Next::Again { earlier, attempt } => action::draft_again(view, episode, earlier, *attempt, &now),
+            Next::HandOver { recipient, contract } => {
+                follow_up::offer(view, episode, recipient, contract, &self.0.moment())
+            }
             Next::Work { .. }
             | Next::Ask { .. }
             | Next::Route { .. }

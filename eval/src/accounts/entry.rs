@@ -144,6 +144,24 @@ impl AttemptEnd {
     }
 }
 
+/// One stage's call in a procedure.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Call {
+    /// The attempt it was made in.
+    pub attempt: Attempt,
+    /// Which stage, from 1.
+    pub stage: u32,
+    /// Its role.
+    pub role: Key,
+    /// Whether it only hands on.
+    pub coordinates: bool,
+    /// What it was handed, by the digest of its artifact.
+    pub packet: Digest,
+    /// How it ended; it has no outcome of its own.
+    pub end: AttemptEnd,
+}
+
 /// What became of a pair.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
@@ -211,6 +229,15 @@ pub enum Entry {
         /// How.
         end: AttemptEnd,
     },
+    /// The mechanism was tested: from here on procedures may be compared, by this build.
+    Tested {
+        /// The build.
+        build: Digest,
+        /// Valid pairs about inheritance.
+        valid: usize,
+    },
+    /// A stage of a procedure was asked.
+    Called(Box<Call>),
     /// A pair has its fate.
     Settled {
         /// The pair.
@@ -225,6 +252,27 @@ pub enum Entry {
         /// How many pairs were enrolled.
         enrolled: usize,
     },
+}
+
+impl Entry {
+    /// The same without what it says in words; none where it says nothing in words.
+    #[must_use]
+    pub fn without_words(&self) -> Option<Self> {
+        let mut silent = self.clone();
+        let reason = match &mut silent {
+            Self::Ended { end, .. } => &mut end.reason,
+            Self::Called(call) => &mut call.end.reason,
+            Self::Settled { reason, .. } => reason,
+            Self::Opened { .. }
+            | Self::Enrolled { .. }
+            | Self::Committed { .. }
+            | Self::Compared { .. }
+            | Self::Began(_)
+            | Self::Tested { .. }
+            | Self::Sealed { .. } => return None,
+        };
+        reason.take().map(|_| silent)
+    }
 }
 
 /// What the accounts know of a pair.
@@ -244,6 +292,8 @@ pub struct PairRecord {
     pub compared: Option<[Digest; 4]>,
     /// Every attempt, in order, with its end.
     pub attempts: Vec<(Attempt, Option<AttemptEnd>)>,
+    /// Every call of a procedure's stages, in order.
+    pub calls: Vec<Call>,
     /// Its fate.
     pub fate: Fate,
     /// The fate in words.
@@ -251,6 +301,16 @@ pub struct PairRecord {
 }
 
 impl PairRecord {
+    /// The answer that a stage of a procedure has given: it is not asked for again.
+    #[must_use]
+    pub fn answered(&self, of: &Attempt, stage: u32) -> Option<Digest> {
+        let same = |call: &&Call| {
+            (call.attempt.world, call.attempt.repeat, call.stage) == (of.world, of.repeat, stage)
+                && call.end.cause.is_none()
+        };
+        self.calls.iter().find(same).and_then(|call| call.end.answer)
+    }
+
     /// The attempt that counts for a repeat of a world, and how it ended.
     #[must_use]
     pub fn counted(&self, world: World, repeat: u32) -> Option<(&Attempt, &AttemptEnd)> {

@@ -1,6 +1,7 @@
 //! The file of the accounts: lines that cite each other, durable one by one.
 
 use super::entry::{Attempt, AttemptEnd, Entry, Fate, PairRecord};
+use crate::comparison::MechanismTest;
 use closer_contracts::canonical;
 use closer_contracts::fault::Fault;
 use closer_contracts::id::Key;
@@ -58,6 +59,9 @@ struct Line {
     /// The digest of the line before, and this entry.
     link: Digest,
     entry: Entry,
+    /// Whether its words were left out, so that its link is taken as it stands.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    withheld: bool,
 }
 
 /// Takes the accounts for this process. A program that is just being started holds what its parent held until it runs, so
@@ -85,7 +89,10 @@ pub struct Accounts {
     lines: usize,
     pairs: BTreeMap<Key, PairRecord>,
     opened: Option<(Key, u32, Digest)>,
+    tested: Option<(Digest, usize, Digest)>,
     sealed: bool,
+    redacted: bool,
+    withheld: usize,
 }
 
 impl Accounts {
@@ -98,7 +105,7 @@ impl Accounts {
         let io = |source| AccountError::Io { path: path.to_owned(), source };
         let file = File::options().create(true).truncate(false).read(true).append(true).open(path).map_err(io)?;
         lock(&file)?;
-        let (mut accounts, whole) = Self::folded(path, file)?;
+        let (mut accounts, whole) = Self::folded(path, file, false)?;
         accounts.file.set_len(whole).map_err(io)?;
         accounts.end_interrupted()?;
         Ok(accounts)
@@ -110,10 +117,44 @@ impl Accounts {
     /// [`AccountError`].
     pub fn read(path: &Path) -> Result<Self, AccountError> {
         let file = File::open(path).map_err(|source| AccountError::Io { path: path.to_owned(), source })?;
-        Ok(Self::folded(path, file)?.0)
+        Ok(Self::folded(path, file, false)?.0)
     }
 
-    fn folded(path: &Path, file: File) -> Result<(Self, u64), AccountError> {
+    /// Reads accounts of which some lines lack their words: their links are taken as they stand, and counted.
+    ///
+    /// # Errors
+    /// [`AccountError`].
+    pub fn read_redacted(path: &Path) -> Result<Self, AccountError> {
+        let file = File::open(path).map_err(|source| AccountError::Io { path: path.to_owned(), source })?;
+        Ok(Self::folded(path, file, true)?.0)
+    }
+
+    /// The accounts' file with every reason in words left out; the links stay.
+    ///
+    /// # Errors
+    /// [`AccountError`].
+    pub fn without_words(path: &Path) -> Result<Vec<u8>, AccountError> {
+        Self::read(path)?;
+        let bytes = std::fs::read(path).map_err(|source| AccountError::Io { path: path.to_owned(), source })?;
+        let mut kept = Vec::new();
+        for line in bytes.split(|byte| *byte == b'\n').filter(|line| !line.is_empty()) {
+            let read: Line = canonical::read(line)?;
+            match read.entry.without_words() {
+                None => kept.extend_from_slice(line),
+                Some(entry) => kept.extend(canonical::to_bytes(&Line { link: read.link, entry, withheld: true })?),
+            }
+            kept.push(b'\n');
+        }
+        Ok(kept)
+    }
+
+    /// How many lines lack their words.
+    #[must_use]
+    pub const fn withheld(&self) -> usize {
+        self.withheld
+    }
+
+    fn folded(path: &Path, file: File, redacted: bool) -> Result<(Self, u64), AccountError> {
         let bytes = std::fs::read(path).map_err(|source| AccountError::Io { path: path.to_owned(), source })?;
         let mut accounts = Self {
             path: path.to_owned(),
@@ -122,7 +163,10 @@ impl Accounts {
             lines: 0,
             pairs: BTreeMap::new(),
             opened: None,
+            tested: None,
             sealed: false,
+            redacted,
+            withheld: 0,
         };
         let whole = bytes.iter().rposition(|byte| *byte == b'\n').map_or(0, |last| last + 1);
         for line in bytes.get(..whole).unwrap_or_default().split(|byte| *byte == b'\n').filter(|line| !line.is_empty())
@@ -133,9 +177,12 @@ impl Accounts {
     }
 
     fn follow(&mut self, line: &[u8]) -> Result<(), AccountError> {
-        let damaged = |reason: String| AccountError::Damaged { path: self.path.clone(), line: self.lines + 1, reason };
+        let (path, number) = (self.path.clone(), self.lines + 1);
+        let damaged = |reason: String| AccountError::Damaged { path: path.clone(), line: number, reason };
         let line: Line = canonical::read(line).map_err(|fault| damaged(fault.to_string()))?;
-        if link(self.head, &line.entry)? != line.link {
+        let taken_as_it_stands = line.withheld && self.redacted;
+        self.withheld += usize::from(taken_as_it_stands);
+        if !taken_as_it_stands && (line.withheld || link(self.head, &line.entry)? != line.link) {
             return Err(damaged("it does not follow from the line before".to_owned()));
         }
         let checked = self.check(&line.entry);
@@ -158,7 +205,8 @@ impl Accounts {
             Entry::Enrolled { pair, .. } if self.pairs.contains_key(pair) => {
                 Err(AccountError::EnrolledBefore(pair.clone()))
             }
-            Entry::Opened { .. } | Entry::Enrolled { .. } | Entry::Sealed { .. } => Ok(()),
+            Entry::Opened { .. } | Entry::Enrolled { .. } | Entry::Tested { .. } | Entry::Sealed { .. } => Ok(()),
+            Entry::Called(call) => pending(&call.attempt.pair),
             Entry::Committed { pair, .. } | Entry::Compared { pair, .. } | Entry::Settled { pair, .. } => pending(pair),
             Entry::Began(attempt) | Entry::Ended { attempt, .. } => pending(&attempt.pair),
         }
@@ -178,6 +226,7 @@ impl Accounts {
                     store: None,
                     compared: None,
                     attempts: Vec::new(),
+                    calls: Vec::new(),
                     fate: Fate::Pending,
                     reason: None,
                 };
@@ -203,6 +252,11 @@ impl Accounts {
                 record.fate = cause.map_or(Fate::Valid, Fate::Invalid);
                 record.reason = reason;
             }),
+            Entry::Called(call) => {
+                let pair = call.attempt.pair.clone();
+                self.with(&pair, |record| record.calls.push(*call));
+            }
+            Entry::Tested { build, valid } => self.tested = Some((build, valid, link)),
             Entry::Sealed { .. } => self.sealed = true,
         }
     }
@@ -220,7 +274,7 @@ impl Accounts {
     pub fn enter(&mut self, entry: Entry) -> Result<(), AccountError> {
         self.check(&entry)?;
         let link = link(self.head, &entry)?;
-        let mut line = canonical::to_bytes(&Line { link, entry: entry.clone() })?;
+        let mut line = canonical::to_bytes(&Line { link, entry: entry.clone(), withheld: false })?;
         line.push(b'\n');
         let written = self.file.write_all(&line).and_then(|()| self.file.sync_data());
         written.map_err(|source| AccountError::Io { path: self.path.clone(), source })?;
@@ -248,6 +302,13 @@ impl Accounts {
     #[must_use]
     pub const fn opened(&self) -> Option<&(Key, u32, Digest)> {
         self.opened.as_ref()
+    }
+
+    /// The mechanism test as it was entered, with the accounts' head at that line; none before.
+    #[must_use]
+    pub fn tested(&self) -> Option<MechanismTest> {
+        let (build, valid, accounts) = self.tested?;
+        Some(MechanismTest { build, accounts, valid })
     }
 
     /// Whether every output is in.

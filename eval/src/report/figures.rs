@@ -4,7 +4,7 @@ use crate::accounts::{Accounts, Cause, Class, Fate, World};
 use crate::freeze::Freeze;
 use crate::item::StudyItem;
 use crate::plan::{PairKind, Plan};
-use crate::resource::{Dimension, Taken};
+use crate::resource::{Dimension, Taken, Vector};
 use crate::score::{PairRow, Scores};
 use crate::statistics::lost::{ThreeAnswers, three_answers, valid};
 use crate::statistics::power::{Expected, exact_power};
@@ -157,6 +157,30 @@ pub struct Figures {
     pub bootstrap_seed: u64,
     /// The power that was expected.
     pub power: Option<f64>,
+    /// What may be said of the item's influence.
+    pub influence: Influence,
+}
+
+closer_contracts::word_enum! {
+    /// What a study may say of the influence of what was inherited.
+    pub enum Influence {
+        /// Nothing: there is no valid pair that differs in exactly that.
+        NotClaimed = "not_claimed",
+        /// The pairs do not tell: no difference is possible, whatever the lost scores were.
+        NotShown = "not_shown",
+        /// Valid pairs differ, and whatever the lost scores were, the interval leaves no difference out.
+        Shown = "shown",
+    }
+}
+
+/// Influence is claimed from valid pairs alone, and not where the lost ones could undo it (§3.1).
+fn influence(inheritance: Option<&KindFigures>) -> Influence {
+    let Some(tested) = inheritance.filter(|kind| kind.flow.valid > 0) else { return Influence::NotClaimed };
+    let interval = tested.answers.ok().and_then(|answers| answers.over_bounds.ok());
+    match interval.is_some_and(|interval| interval.low > 0.0 || interval.high < 0.0) {
+        true => Influence::Shown,
+        false => Influence::NotShown,
+    }
 }
 
 impl Figures {
@@ -177,9 +201,13 @@ impl Figures {
             completed,
             failed: scores.pairs.len() - completed,
             floors: floors(scores),
-            measures: World::ALL.iter().map(|world| (*world, measures(scores, *world))).collect(),
+            measures: World::ALL
+                .iter()
+                .map(|world| (*world, measures(scores, PairKind::Inheritance, *world)))
+                .collect(),
             bootstrap_seed: plan.seed,
             power,
+            influence: influence(kinds.get(&PairKind::Inheritance)),
             kinds,
         }
     }
@@ -298,14 +326,10 @@ fn floors(scores: &Scores) -> Floors {
     }
 }
 
-fn measures(scores: &Scores, world: World) -> Measures {
+pub(super) fn measures(scores: &Scores, kind: PairKind, world: World) -> Measures {
     let mut measures = Measures::default();
-    let asked: BTreeMap<&Key, &PairRow> = scores
-        .pairs
-        .iter()
-        .filter(|row| row.record.kind == PairKind::Inheritance)
-        .map(|row| (&row.pair, row))
-        .collect();
+    let asked: BTreeMap<&Key, &PairRow> =
+        scores.pairs.iter().filter(|row| row.record.kind == kind).map(|row| (&row.pair, row)).collect();
     for row in scores.worlds.iter().filter(|row| row.world == world) {
         let Some(pair) = asked.get(&row.pair) else { continue };
         let outcome = &row.outcome;
@@ -347,20 +371,26 @@ pub struct Arm {
     pub exceeded: Vec<Dimension>,
 }
 
-/// Both arms.
-pub(super) fn arms(plan: &Plan, accounts: &Accounts) -> Vec<Arm> {
-    let vector = &plan.resources;
-    let planned: BTreeMap<Dimension, u64> = [
+/// What a vector allows, by dimension.
+pub(super) fn planned(vector: &Vector) -> BTreeMap<Dimension, u64> {
+    [
         (Dimension::Calls, vector.calls),
         (Dimension::InputTokens, vector.tokens),
         (Dimension::CostMicros, vector.cost_micros),
         (Dimension::WallMs, vector.wall_ms),
         (Dimension::Concurrency, vector.concurrency),
     ]
-    .into();
+    .into()
+}
+
+/// Both arms of the worlds; procedures are charged by themselves.
+pub(super) fn arms(plan: &Plan, accounts: &Accounts) -> Vec<Arm> {
+    let vector = &plan.resources;
+    let planned = planned(vector);
     let arm = |world: &World| {
         let mut taken = Taken::default();
-        let attempts = accounts.pairs().values().flat_map(|record| &record.attempts);
+        let records = accounts.pairs().values().filter(|record| record.kind != PairKind::Procedure);
+        let attempts = records.flat_map(|record| &record.attempts);
         for (_, end) in attempts.filter(|(attempt, _)| attempt.world == *world) {
             taken.add(end.as_ref().and_then(|end| end.usage.as_ref()), end.as_ref().and_then(|end| end.wall_ms));
         }

@@ -1,7 +1,9 @@
 //! The page that everything else is reached from.
 
-use super::figures::{Arm, Figures, KindFigures};
+use super::compared;
+use super::figures::{Arm, Figures, Influence, KindFigures};
 use super::interpretation::Interpretation;
+use super::procedures::Told;
 use crate::accounts::World;
 use crate::plan::Plan;
 use crate::resource::Dimension;
@@ -29,9 +31,9 @@ const STYLE: &str = "body{font-family:sans-serif;max-width:75rem;margin:1rem aut
 table{border-collapse:collapse;margin:.6rem 0}td,th{border:1px solid #ccc;padding:.25rem .5rem;text-align:left;vertical-align:top}\
 pre{white-space:pre-wrap;max-width:36rem;font-size:.8rem}mark{background:#fd8}";
 
-type Rows = Vec<Vec<String>>;
+pub(super) type Rows = Vec<Vec<String>>;
 
-fn table(head: &[&str], rows: Rows) -> String {
+pub(super) fn table(head: &[&str], rows: Rows) -> String {
     let row = |cells: Vec<String>, tag: &str| {
         cells.iter().fold("<tr>".to_owned(), |row, cell| row + &format!("<{tag}>{cell}</{tag}>")) + "</tr>"
     };
@@ -84,6 +86,7 @@ pub(super) fn index(
     scores: &Scores,
     files: &BTreeMap<String, Vec<u8>>,
     interpretations: &[Interpretation],
+    compared: Option<&Told>,
 ) -> String {
     let picture = |name: &str| files.get(name).map(|svg| String::from_utf8_lossy(svg).into_owned()).unwrap_or_default();
     let mut body = format!(
@@ -107,6 +110,7 @@ pub(super) fn index(
     body += "<h2>Observations: does the item change the next step?</h2>";
     body += &picture("forest.svg");
     body += &estimates(figures);
+    let _ = write!(body, "<p>{}</p>", influence(figures));
     body += &picture("slopes.svg");
     body += &floors(figures);
     body += "<h2>By family</h2>";
@@ -116,25 +120,42 @@ pub(super) fn index(
     body += "<h2>What each arm took</h2>";
     body += &picture("resources.svg");
     body += &resources(arms);
+    body += "<h2>What this does not say</h2><h3>Advantage of three roles</h3>";
+    body += &compared.map_or_else(|| "<p>Not examined by this study.</p>".to_owned(), compared::section);
     body += LIMITS;
     body += &interpreted(interpretations);
     body += "<h2>Pairs</h2><ul>";
     for row in &scores.pairs {
         let cause = row.cause().map_or_else(|| "valid".to_owned(), |cause| cause.to_string());
-        let _ = write!(body, "<li><a href=\"pairs/{0}.html\">{0}</a>: {cause}</li>", escaped(row.pair.as_str()));
+        let (name, page) = (escaped(row.pair.as_str()), format!("pairs/{}.html", row.pair));
+        let _ = match files.contains_key(&page) {
+            true => write!(body, "<li><a href=\"{}\">{name}</a>: {cause}</li>", escaped(&page)),
+            false => write!(body, "<li>{name}: {cause}; its packets are withheld</li>"),
+        };
     }
     body += "</ul><h2>Tables</h2><ul>";
-    for name in files.keys().filter(|name| name.ends_with(".csv") || name.ends_with(".json")) {
+    let is_table = |name: &&String| [".csv", ".json", ".parquet"].iter().any(|end| name.ends_with(end));
+    for name in files.keys().filter(is_table) {
         let _ = write!(body, "<li><a href=\"{name}\">{name}</a></li>");
     }
     framed(figures.study.as_str(), &(body + "</ul>"))
 }
 
-const LIMITS: &str = "<h2>What this does not say</h2>\
-<h3>Advantage of three roles</h3><p>Not examined by this study.</p>\
-<h3>Learning that transfers</h3><p>Not examined by this study: a pair shows whether one committed item changes one next step.</p>\
+const LIMITS: &str = "<h3>Learning that transfers</h3><p>Not examined by this study: a pair shows whether one committed item changes one next step.</p>\
 <h3>Economic return</h3><p>Not examined by this study: what was taken is no return, and no figure above supports one.</p>\
 ";
+
+fn influence(figures: &Figures) -> &'static str {
+    match figures.influence {
+        Influence::NotClaimed => {
+            "No influence of what was inherited is claimed: there is no valid pair that differs in exactly that."
+        }
+        Influence::NotShown => "The pairs show no influence of what was inherited: no difference is possible.",
+        Influence::Shown => {
+            "What was inherited changed what is worth of the next step, whatever the lost scores were; hold it against the controls."
+        }
+    }
+}
 
 /// What people make of it, apart from the observations.
 fn interpreted(interpretations: &[Interpretation]) -> String {

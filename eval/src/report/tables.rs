@@ -1,8 +1,9 @@
-//! The tables: one row per pair, world, attempt and figure, as CSV and JSON, with a dictionary of their columns.
+//! The tables: one row per pair, world, attempt and figure, as CSV and Parquet, with a dictionary of their columns.
 
 use super::NotReported;
 use super::figures::{Arm, Figures};
-use crate::accounts::Accounts;
+use super::parquet::{self, Kind};
+use crate::accounts::{Accounts, AttemptEnd};
 use crate::resource::Dimension;
 use crate::score::Scores;
 use std::collections::BTreeMap;
@@ -14,7 +15,7 @@ type Column = (&'static str, &'static str, &'static str);
 const COLUMNS: &[Column] = &[
     ("pairs", "pair", "name of the pair"),
     ("pairs", "item", "name of its item"),
-    ("pairs", "kind", "inheritance, same, placebo or stale"),
+    ("pairs", "kind", "inheritance, same, placebo, stale or procedure"),
     ("pairs", "family", "family of the item"),
     ("pairs", "cluster", "cluster of the item"),
     ("pairs", "fate", "valid, invalid or pending"),
@@ -77,6 +78,56 @@ const COLUMNS: &[Column] = &[
     ("attempts", "finish_reason", "why the answer ended"),
     ("attempts", "wall_ms", "wall time (volatile)"),
     ("attempts", "process", "id of the process that answered (volatile)"),
+    ("cases", "pair", "name of the pair; both worlds have the item"),
+    ("cases", "world", "a or b"),
+    ("cases", "arm", "name of the arm"),
+    ("cases", "repeat", "which repeat, from 1"),
+    ("cases", "valid", "whether its pair is valid"),
+    ("cases", "step", "the step in words"),
+    ("cases", "score_percent", "what the step is worth, in percent"),
+    (
+        "cases",
+        "user_had_it",
+        "whether the user had the best step or question already; unknown where the truth does not say",
+    ),
+    ("cases", "gained", "worth having, and the user did not have it"),
+    ("cases", "role_calls", "stages that answered and decide or contribute"),
+    ("cases", "coordination_calls", "calls of stages that only hand on; unknown stays unknown"),
+    ("cases", "coordination_input_tokens", "tokens in for handing on"),
+    ("cases", "coordination_output_tokens", "tokens out for handing on"),
+    (
+        "cases",
+        "stopped_by",
+        "who stopped what should not take effect: arm, finalizer or nobody; empty where nothing could",
+    ),
+    ("calls", "pair", "name of the pair"),
+    ("calls", "world", "a or b"),
+    ("calls", "repeat", "which repeat, from 1"),
+    ("calls", "attempt", "in which attempt (volatile)"),
+    ("calls", "stage", "which stage, from 1"),
+    ("calls", "role", "its role"),
+    ("calls", "coordinates", "whether it only hands on"),
+    ("calls", "packet", "digest of what it was handed"),
+    ("calls", "end", "counted, or why not (volatile)"),
+    ("calls", "reason", "in words (volatile)"),
+    ("calls", "answer", "digest of the answer"),
+    ("calls", "calls", "calls; unknown where nobody says"),
+    ("calls", "input_tokens", "tokens in"),
+    ("calls", "output_tokens", "tokens out"),
+    ("calls", "reasoning_tokens", "tokens of reasoning"),
+    ("calls", "cached_tokens", "tokens from a cache"),
+    ("calls", "cost_micros", "money in millionths"),
+    ("calls", "served_model", "the model that served, as it names itself"),
+    ("calls", "fingerprint", "the back end's fingerprint"),
+    ("calls", "finish_reason", "why the answer ended"),
+    ("calls", "wall_ms", "wall time (volatile)"),
+    ("calls", "process", "id of the process that answered (volatile)"),
+    ("charges", "arm", "name of the arm"),
+    ("charges", "charge", "roles, coordination, or all of it"),
+    ("charges", "dimension", "which"),
+    ("charges", "planned", "what the arm's vector allows; of all of it alone"),
+    ("charges", "used", "what was taken; unknown stays unknown (volatile)"),
+    ("charges", "unknown_parts", "how many parts of the sum nobody knows (volatile)"),
     ("resources", "world", "a or b"),
     ("resources", "dimension", "which"),
     ("resources", "planned", "what the vector allows; empty where it states nothing"),
@@ -90,6 +141,17 @@ fn field(text: &str) -> String {
         true => format!("\"{}\"", text.replace('"', "\"\"")),
         false => text.to_owned(),
     }
+}
+
+/// A table in both forms, by the names of its files.
+pub(super) fn both(
+    table: &str,
+    rows: impl IntoIterator<Item = Vec<String>>,
+) -> Result<[(String, Vec<u8>); 2], NotReported> {
+    let columns: Vec<&str> = COLUMNS.iter().filter(|(of, _, _)| *of == table).map(|(_, name, _)| *name).collect();
+    let rows: Vec<Vec<String>> = rows.into_iter().collect();
+    let columnar = parquet::table(table, &columns, &rows)?;
+    Ok([(format!("{table}.csv"), csv(table, rows)), (format!("{table}.parquet"), columnar)])
 }
 
 fn csv(table: &str, rows: impl IntoIterator<Item = Vec<String>>) -> Vec<u8> {
@@ -110,18 +172,17 @@ pub(super) fn files(
     arms: &[Arm],
 ) -> Result<BTreeMap<String, Vec<u8>>, NotReported> {
     let json = serde_json::to_vec_pretty(figures).map_err(|error| NotReported::Unwritable(error.to_string()))?;
-    let dictionary = COLUMNS.iter().map(|(table, name, holds)| format!("{table},{name},{}\n", field(holds)));
-    let dictionary: String = std::iter::once("table,column,holds\n".to_owned()).chain(dictionary).collect();
-    Ok([
-        ("figures.json".to_owned(), json),
-        ("columns.csv".to_owned(), dictionary.into_bytes()),
-        ("pairs.csv".to_owned(), csv("pairs", pairs(scores))),
-        ("worlds.csv".to_owned(), csv("worlds", worlds(scores))),
-        ("questions.csv".to_owned(), csv("questions", questions(scores))),
-        ("attempts.csv".to_owned(), csv("attempts", attempts(accounts))),
-        ("resources.csv".to_owned(), csv("resources", resources(arms))),
-    ]
-    .into())
+    let line = |(table, name, holds): &Column| format!("{table},{name},{},{}\n", Kind::of(name).as_str(), field(holds));
+    let dictionary = COLUMNS.iter().map(line);
+    let dictionary: String = std::iter::once("table,column,type,holds\n".to_owned()).chain(dictionary).collect();
+    let mut files: BTreeMap<String, Vec<u8>> =
+        [("figures.json".to_owned(), json), ("columns.csv".to_owned(), dictionary.into_bytes())].into();
+    files.extend(both("pairs", pairs(scores))?);
+    files.extend(both("worlds", worlds(scores))?);
+    files.extend(both("questions", questions(scores))?);
+    files.extend(both("attempts", attempts(accounts))?);
+    files.extend(both("resources", resources(arms))?);
+    Ok(files)
 }
 
 fn pairs(scores: &Scores) -> impl Iterator<Item = Vec<String>> {
@@ -208,17 +269,35 @@ fn questions(scores: &Scores) -> Vec<Vec<String>> {
     rows
 }
 
+/// What a call took, as it says itself: from `calls` to `process`.
+pub(super) fn usage_fields(end: &AttemptEnd) -> Vec<String> {
+    let usage = end.usage.clone().unwrap_or_default();
+    let number = |number: Option<u64>| number.map_or_else(|| "unknown".to_owned(), |number| number.to_string());
+    let text = |text: Option<&dyn std::fmt::Display>| text.map_or_else(String::new, |text| format!("{text}"));
+    vec![
+        number(usage.calls),
+        number(usage.input_tokens),
+        number(usage.output_tokens),
+        number(usage.reasoning_tokens),
+        number(usage.cached_tokens),
+        number(usage.cost_micros),
+        text(usage.served_model.as_ref().map(|name| name as _)),
+        text(usage.fingerprint.as_ref().map(|name| name as _)),
+        text(usage.finish_reason.as_ref().map(|name| name as _)),
+        number(end.wall_ms),
+        text(end.process.as_ref().map(|process| process as _)),
+    ]
+}
+
 fn attempts(accounts: &Accounts) -> impl Iterator<Item = Vec<String>> {
     let attempts = accounts.pairs().values().flat_map(|record| &record.attempts);
     attempts.map(|(attempt, end)| {
-        let usage = end.as_ref().and_then(|end| end.usage.clone()).unwrap_or_default();
-        let number = |number: Option<u64>| number.map_or_else(|| "unknown".to_owned(), |number| number.to_string());
         let text = |text: Option<&dyn std::fmt::Display>| text.map_or_else(String::new, |text| format!("{text}"));
         let cause = end.as_ref().map_or_else(
             || "under way".to_owned(),
             |end| end.cause.map_or_else(|| "counted".to_owned(), |cause| cause.to_string()),
         );
-        vec![
+        let mut fields = vec![
             attempt.pair.to_string(),
             attempt.world.to_string(),
             attempt.repeat.to_string(),
@@ -227,18 +306,9 @@ fn attempts(accounts: &Accounts) -> impl Iterator<Item = Vec<String>> {
             end.as_ref().and_then(|end| end.reason.clone()).unwrap_or_default(),
             text(end.as_ref().and_then(|end| end.answer.as_ref()).map(|digest| digest as _)),
             text(end.as_ref().and_then(|end| end.outcome.as_ref()).map(|digest| digest as _)),
-            number(usage.calls),
-            number(usage.input_tokens),
-            number(usage.output_tokens),
-            number(usage.reasoning_tokens),
-            number(usage.cached_tokens),
-            number(usage.cost_micros),
-            text(usage.served_model.as_ref().map(|name| name as _)),
-            text(usage.fingerprint.as_ref().map(|name| name as _)),
-            text(usage.finish_reason.as_ref().map(|name| name as _)),
-            number(end.as_ref().and_then(|end| end.wall_ms)),
-            text(end.as_ref().and_then(|end| end.process.as_ref()).map(|process| process as _)),
-        ]
+        ];
+        fields.extend(usage_fields(end.as_ref().unwrap_or(&AttemptEnd::interrupted())));
+        fields
     })
 }
 

@@ -1,10 +1,10 @@
 //! One pair: committed, both packets made and compared, both worlds asked one right after the other.
 
-use super::{Planned, RunError, Study};
+use super::{Planned, RunError, Study, arm_of, procedure};
 use crate::accounts::{Attempt, AttemptEnd, Cause, Entry, World};
 use crate::item::Conclusion;
 use crate::packet::Difference;
-use crate::participant::{self, Asked, NoAnswer};
+use crate::participant::{self, Answered, Asked, NoAnswer};
 use crate::plan::PairKind;
 use crate::statistics::bootstrap::Random;
 use crate::step::Step;
@@ -12,11 +12,12 @@ use crate::store::{self, StoreFault};
 use crate::world::{self, Committed, NotCommitted, OneWorld};
 use closer_contracts::canonical::hash_parts;
 use closer_contracts::id::ArtifactId;
+use closer_contracts::work::{Work, WorkResult};
 use closer_contracts::{Digest, RefusalCode};
 use std::path::PathBuf;
 
 /// Why a pair is invalid: a cause from the closed list, and words.
-type Invalid = (Cause, String);
+pub(super) type Invalid = (Cause, String);
 
 /// Brings an enrolled pair to its fate.
 pub(super) fn carry_out(study: &Study<'_>, planned: &Planned<'_>) -> Result<Result<(), Invalid>, RunError> {
@@ -25,7 +26,7 @@ pub(super) fn carry_out(study: &Study<'_>, planned: &Planned<'_>) -> Result<Resu
         Err(invalid) => return Ok(Err(invalid)),
     };
     let withheld = match planned.kind {
-        PairKind::Same => None,
+        PairKind::Same | PairKind::Procedure => None,
         PairKind::Inheritance | PairKind::Placebo | PairKind::Stale => {
             Some(ArtifactId::new(committed.claim.claim_id.as_str()))
         }
@@ -54,7 +55,7 @@ fn order(study: &Study<'_>, planned: &Planned<'_>, repeat: u32) -> [World; 2] {
 }
 
 /// A number of its own for everything that is drawn.
-fn seed(study: &Study<'_>, planned: &Planned<'_>, what: &str, repeat: u32) -> u64 {
+pub(super) fn seed(study: &Study<'_>, planned: &Planned<'_>, what: &str, repeat: u32) -> u64 {
     let parts: [&[u8]; 4] =
         [&study.plan.seed.to_be_bytes(), planned.pair.as_str().as_bytes(), what.as_bytes(), &repeat.to_be_bytes()];
     let digest = hash_parts("closer.eval.seed.v1", &parts);
@@ -63,7 +64,7 @@ fn seed(study: &Study<'_>, planned: &Planned<'_>, what: &str, repeat: u32) -> u6
 
 fn conclusion<'a>(planned: &Planned<'a>) -> Option<&'a Conclusion> {
     match planned.kind {
-        PairKind::Inheritance | PairKind::Same => Some(&planned.item.claim),
+        PairKind::Inheritance | PairKind::Same | PairKind::Procedure => Some(&planned.item.claim),
         PairKind::Placebo => planned.item.placebo.as_ref(),
         PairKind::Stale => planned.item.stale.as_ref(),
     }
@@ -191,7 +192,7 @@ fn asked(
         }
     }
     while counting < study.plan.retry.attempts_max && (counting == 0 || last.0.is_retryable()) {
-        if used_up(study, world) {
+        if used_up(study, planned.kind, world) {
             return Ok(Err((Cause::ResourcesUsedUp, "the arm has taken what its vector allows".to_owned())));
         }
         (made, counting) = (made + 1, counting + 1);
@@ -204,14 +205,15 @@ fn asked(
     Ok(Err(last))
 }
 
-fn used_up(study: &Study<'_>, world: World) -> bool {
-    let taken = study.taken();
-    let [a, b] = &*taken;
-    let of_world = match world {
-        World::A => a,
-        World::B => b,
+/// Whether an arm has taken what its vector allows.
+pub(super) fn used_up(study: &Study<'_>, kind: PairKind, world: World) -> bool {
+    let vector = match kind {
+        PairKind::Procedure => procedure::declared(study.plan, world).and_then(|arm| arm.resources.as_ref()),
+        PairKind::Inheritance | PairKind::Same | PairKind::Placebo | PairKind::Stale => Some(&study.plan.resources),
     };
-    study.plan.resources.is_used_up(of_world)
+    let taken = study.taken();
+    let taken = taken.get(&arm_of(kind, world));
+    vector.zip(taken).is_some_and(|(vector, taken)| vector.is_used_up(taken))
 }
 
 fn once(
@@ -226,26 +228,23 @@ fn once(
     let begun = own_copy(study, planned, committed, world, withheld);
     let (end, became) = match begun {
         Err(invalid) => (AttemptEnd { wall_ms: Some(0), ..ended(&invalid) }, Err(invalid)),
+        Ok(begun) if planned.kind == PairKind::Procedure => procedure::carry_out(study, planned, begun, &attempt)?,
         Ok(begun) => {
             let drawn = seed(study, planned, world.as_str(), repeat);
             let asked = participant::ask(&study.plan.participant, &study.launch, begun.work(), drawn);
             took(study, begun, &asked)?
         }
     };
-    {
+    // What a procedure took was added call by call.
+    if planned.kind != PairKind::Procedure {
         let mut taken = study.taken();
-        let [a, b] = &mut *taken;
-        let of_world = match world {
-            World::A => a,
-            World::B => b,
-        };
-        of_world.add(end.usage.as_ref(), end.wall_ms);
+        taken.entry(arm_of(planned.kind, world)).or_default().add(end.usage.as_ref(), end.wall_ms);
     }
     study.accounts().enter(Entry::Ended { attempt, end })?;
     Ok(became)
 }
 
-fn ended((cause, reason): &Invalid) -> AttemptEnd {
+pub(super) fn ended((cause, reason): &Invalid) -> AttemptEnd {
     AttemptEnd { cause: Some(*cause), reason: Some(reason.clone()), ..AttemptEnd::interrupted() }
 }
 
@@ -273,12 +272,12 @@ fn own_copy(
     OneWorld::begin(planned.item, &committed, withheld).map_err(|error| (Cause::SpaceBroken, error.to_string()))
 }
 
-/// What a participant wrote, and what became of it in its world.
-fn took(study: &Study<'_>, world: OneWorld, asked: &Asked) -> Result<(AttemptEnd, Result<(), Invalid>), RunError> {
-    let told = |invalid: Invalid, answer: Option<Digest>, usage| {
-        let end = AttemptEnd { answer, usage, wall_ms: Some(asked.wall_ms), process: asked.process, ..ended(&invalid) };
-        Ok((end, Err(invalid)))
-    };
+/// What a participant wrote, kept, with the digest it is kept under; or why it is no answer.
+pub(super) fn answered(
+    study: &Study<'_>,
+    asked: &Asked,
+    work: &Work,
+) -> Result<Result<(Answered, Digest), (Invalid, Option<Digest>)>, RunError> {
     let bytes = match &asked.answer {
         Ok(bytes) => bytes,
         Err((why, reason)) => {
@@ -287,45 +286,60 @@ fn took(study: &Study<'_>, world: OneWorld, asked: &Asked) -> Result<(AttemptEnd
                 NoAnswer::TimedOut => Cause::TimedOut,
                 NoAnswer::TooLong => Cause::Malformed,
             };
-            return told((cause, reason.clone()), None, None);
+            return Ok(Err(((cause, reason.clone()), None)));
         }
     };
-    let answered = match participant::read(bytes, world.work()) {
-        Ok(answered) => answered,
+    match participant::read(bytes, work) {
+        Ok(answered) => {
+            let kept = study.artifacts.keep(&answered)?;
+            Ok(Ok((answered, kept)))
+        }
         Err(fault) => {
             let text = String::from_utf8_lossy(bytes).chars().take(4_096).collect::<String>();
             let kept = study.artifacts.keep(&text)?;
-            let cause = match fault.code == RefusalCode::DigestMismatch {
-                true => Cause::ContextTruncated,
-                false => Cause::Malformed,
+            let cause = match fault.code {
+                RefusalCode::DigestMismatch => Cause::ContextTruncated,
+                RefusalCode::Cardinality => Cause::Cardinality,
+                _ => Cause::Malformed,
             };
-            return told((cause, fault.to_string()), Some(kept), None);
+            Ok(Err(((cause, fault.to_string()), Some(kept))))
         }
-    };
-    let answer = study.artifacts.keep(&answered)?;
-    let step = match Step::of(&answered.result) {
+    }
+}
+
+/// What became of a final answer in its world: the step's outcome, or why it does not count.
+pub(super) fn finalized(
+    study: &Study<'_>,
+    world: OneWorld,
+    result: WorkResult,
+) -> Result<Result<Digest, Invalid>, RunError> {
+    let step = match Step::of(&result) {
         Ok(step) => step,
         Err(fault) => {
             let cause = if fault.code == RefusalCode::Cardinality { Cause::Cardinality } else { Cause::Malformed };
-            return told((cause, fault.to_string()), Some(answer), answered.usage);
+            return Ok(Err((cause, fault.to_string())));
         }
     };
-    let outcome = match world.answer(answered.result, &step) {
-        Ok(Ok(outcome)) => study.artifacts.keep(&outcome)?,
-        Ok(Err(codes)) => {
-            let reason = format!("the record did not take the answer: {codes}");
-            return told((Cause::AnswerRefused, reason), Some(answer), answered.usage);
+    Ok(match world.answer(result, &step) {
+        Ok(Ok(outcome)) => Ok(study.artifacts.keep(&outcome)?),
+        Ok(Err(codes)) => Err((Cause::AnswerRefused, format!("the record did not take the answer: {codes}"))),
+        Err(error) => Err((Cause::SpaceBroken, error.to_string())),
+    })
+}
+
+/// What a participant wrote, and what became of it in its world.
+fn took(study: &Study<'_>, world: OneWorld, asked: &Asked) -> Result<(AttemptEnd, Result<(), Invalid>), RunError> {
+    let measured = |end: AttemptEnd| AttemptEnd { wall_ms: Some(asked.wall_ms), process: asked.process, ..end };
+    let (answered, kept) = match answered(study, asked, world.work())? {
+        Ok(answered) => answered,
+        Err((invalid, answer)) => return Ok((measured(AttemptEnd { answer, ..ended(&invalid) }), Err(invalid))),
+    };
+    let told = |end| measured(AttemptEnd { answer: Some(kept), usage: answered.usage, ..end });
+    match finalized(study, world, answered.result)? {
+        Ok(outcome) => {
+            let end = AttemptEnd { cause: None, outcome: Some(outcome), ..AttemptEnd::interrupted() };
+            Ok((told(end), Ok(())))
         }
-        Err(error) => return told((Cause::SpaceBroken, error.to_string()), Some(answer), answered.usage),
-    };
-    let end = AttemptEnd {
-        cause: None,
-        reason: None,
-        answer: Some(answer),
-        outcome: Some(outcome),
-        usage: answered.usage,
-        wall_ms: Some(asked.wall_ms),
-        process: asked.process,
-    };
-    Ok((end, Ok(())))
+        Err(invalid) => Ok((told(ended(&invalid)), Err(invalid))),
+    }
 }

@@ -5,6 +5,8 @@ mod freezing;
 #[cfg(test)]
 mod planted;
 #[cfg(test)]
+mod procedures;
+#[cfg(test)]
 mod resuming;
 #[cfg(test)]
 mod studies;

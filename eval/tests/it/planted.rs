@@ -19,7 +19,7 @@ fn cause_of(study: &Study, item: &str) -> Option<Cause> {
 }
 
 /// A participant that is a shell script; `$packet` holds what it was given and `$work` the id it answers to.
-fn script(body: &str) -> String {
+pub(crate) fn script(body: &str) -> String {
     let head = "packet=$(cat); work=$(printf %s \"$packet\" | sed 's/.*\"work_id\":\"\\([^\"]*\\)\".*/\\1/')";
     let script = format!("{head}; {body}");
     format!(
@@ -29,14 +29,14 @@ fn script(body: &str) -> String {
 
 const EMPTY: &str = r#"\"assessments\":[],\"claims\":[],\"objections\":[],\"skill_receipts\":[],\"unresolved\":[],\"work_id\":\"'$work'\""#;
 
-fn proposal(address: &str) -> String {
+pub(crate) fn proposal(address: &str) -> String {
     format!(
         r#"{{\"operation\":\"plan.change\",\"target\":{{\"type\":\"plan\",\"account\":\"account-1\",\"address\":\"{address}\"}},\"parameters\":{{\"plan\":\"basic\"}},\"expected_postcondition\":{{\"id\":\"p-o-next\",\"expectations\":[{{\"field\":\"plan\",\"comparison\":\"equals\",\"value\":\"basic\"}}]}}}}"#
     )
 }
 
 /// Writes an answer with these proposals, and with this after the result.
-fn answers(proposals: &[String], after: &str) -> String {
+pub(crate) fn answers(proposals: &[String], after: &str) -> String {
     let object = format!("{{\\\"result\\\":{{\\\"action_proposals\\\":[{}],{EMPTY}}}{after}}}", proposals.join(","));
     // The shell is handed the object with its quotes plain; only the work's id is filled in by it.
     script(&format!("printf %s '{}'", object.replace("\\\"", "\"")))
@@ -155,6 +155,19 @@ fn two_steps_where_one_was_asked_for_are_a_contract_failure_of_their_own() {
     let study = Study::of(1, &answers(&[proposal("service-a"), proposal("service-a")], ""));
     study.reported();
     assert_eq!(cause_of(&study, "supported_continuation-0001"), Some(Cause::Cardinality));
+}
+
+#[test]
+fn a_list_of_answers_is_no_answer_however_many_are_in_it() {
+    shows!("CP-10.4-01");
+    let two = answers(&[proposal("service-a"), proposal("service-a")], "");
+    for participant in [two, script("echo '[]'"), script("echo '{\"result\":[]}'"), script("echo '[{},{}]'")] {
+        let study = Study::of(1, &participant);
+        let (_, files) = study.reported();
+        assert_eq!(cause_of(&study, "supported_continuation-0001"), Some(Cause::Cardinality), "{participant}");
+        let flow = &figures(&files)["kinds"]["inheritance"]["flow"];
+        assert_eq!((&flow["invalid"]["cardinality"], &flow["failures"]["contract"]), (&1.into(), &1.into()));
+    }
 }
 
 #[test]

@@ -67,7 +67,8 @@ impl Study {
 
     pub(crate) fn run_with(&self, cost_micros_max: Option<u64>) -> Result<Ran, RunError> {
         let own = vec![env!("CARGO_BIN_EXE_closer-participant").into()];
-        runner::run(&self.plan(), &Options { own, cost_micros_max }, &|_| {})
+        let build = closer_contracts::Digest::of(b"this build");
+        runner::run(&self.plan(), &Options { own, build, cost_micros_max }, &|_| {})
     }
 
     /// Frozen, run, reported: the accounts and every file of the report.

@@ -207,6 +207,7 @@ fn named(next: &Next) -> &'static str {
         Next::Readback { .. } => "readback",
         Next::Judge { .. } => "judgment",
         Next::AskUser { .. } => "bench",
+        Next::HandOver { .. } => "handoff",
         Next::Distil => "delta",
         Next::Endorse { .. } => "endorsement",
         Next::Commit { .. } => "commit",

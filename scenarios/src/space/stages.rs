@@ -7,7 +7,9 @@ use closer_contracts::id::{ActorId, EpisodeId, ObligationId, WorkId};
 use closer_protocol::entry::EpisodeEnd;
 use closer_protocol::episode::{self, Next};
 use closer_protocol::input::{Input, Reply};
-use closer_protocol::{action, adjudicate, bench, call, coalition, conference, delta, readback, route, work};
+use closer_protocol::{
+    action, adjudicate, bench, call, coalition, conference, delta, follow_up, readback, route, work,
+};
 
 impl Space {
     /// Opens an episode on an eligible obligation.
@@ -103,6 +105,9 @@ impl Space {
             Next::AskUser { result, proposal } => {
                 let result = view.results.get(&result).ok_or_else(|| stuck("the result"))?;
                 bench::draft(&view, episode, result, proposal.as_deref(), &now)?
+            }
+            Next::HandOver { recipient, contract } => {
+                follow_up::offer(&view, episode, &recipient, &contract, &self.moment())?
             }
             Next::Distil => match delta::distill(&view, episode, &self.moment())? {
                 Some(payload) => payload,

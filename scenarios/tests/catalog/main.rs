@@ -7,6 +7,7 @@
 mod cases;
 
 use cases::{cases, differing, read};
+use closer_contracts::item::ItemKind;
 use closer_contracts::shows;
 use closer_scenarios::catalog::{Failed, Scenario, balanced};
 
@@ -45,6 +46,21 @@ fn catalog() {
         }
     }
     assert!(failures.is_empty(), "{}", failures.join("\n"));
+}
+
+#[test]
+fn the_whole_suite_passes_on_a_small_open_catalogue() {
+    shows!("CP-11-07");
+    // What the cases are founded on is written in this repository: few entries, and none that reaches for anything else.
+    let founded = closer_scenarios::Deployment::default().with_inquiry().founding;
+    let kinds = [ItemKind::Operation, ItemKind::Skill, ItemKind::Workflow];
+    let catalogue = founded.items.iter().filter(|item| kinds.contains(&item.kind())).count();
+    assert!((1..=12).contains(&catalogue), "{catalogue} entries");
+    for (name, path) in cases() {
+        if let Err(failed) = read(&path).run() {
+            panic!("{name}: {failed}");
+        }
+    }
 }
 
 #[test]

@@ -25,7 +25,11 @@ mod confessions;
 #[cfg(test)]
 mod disclosure;
 #[cfg(test)]
+mod domains;
+#[cfg(test)]
 mod events;
+#[cfg(test)]
+mod follow_ups;
 #[cfg(test)]
 mod handoffs;
 #[cfg(test)]
