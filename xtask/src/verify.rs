@@ -90,7 +90,8 @@ pub(crate) fn run(root: &Path, args: &Args) -> Result<()> {
             | Step::Proof
             | Step::Doctests
             | Step::Tests
-            | Step::Model => true,
+            | Step::Model
+            | Step::Notebook => true,
         };
         if args.only.is_empty() { asked_for && !args.skip.contains(step) } else { args.only.contains(step) }
     };
