@@ -633,10 +633,9 @@ impl RestrictDraft {
 /// What kept it from being answered; a refusal is an [`Answer`].
 pub async fn answer(space: &dyn Space, identity: &ActorId, request: Request) -> Result<Answer, Error> {
     // Calls are the one thing that participants come in for here.
-    let request = match request {
-        Request::Call(asked) => return call::answer(space, identity, asked).await,
-        request => request,
-    };
+    if let Request::Call(asked) = request {
+        return call::answer(space, identity, asked).await;
+    }
     if let Some(answer) = not_to_be_spoken_for(&space.view(), identity) {
         return Ok(answer);
     }

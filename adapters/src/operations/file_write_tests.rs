@@ -58,7 +58,9 @@ impl Scene {
 fn parse(contract: &Value) -> FileWrite {
     match OperationContract::read(contract).unwrap() {
         OperationContract::FileWrite(contract) => contract,
-        other @ (OperationContract::Command(_) | OperationContract::Http(_)) => panic!("another kind: {other:?}"),
+        other @ (OperationContract::Command(_) | OperationContract::Http(_) | OperationContract::McpTool(_)) => {
+            panic!("another kind: {other:?}")
+        }
     }
 }
 

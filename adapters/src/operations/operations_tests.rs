@@ -126,6 +126,7 @@ fn world() -> World {
         clock: Arc::new(ManualClock::at(now())),
         processes: Arc::new(MemoryLedger::default()),
         participants: std::collections::BTreeMap::new(),
+        servers: crate::mcp::McpServers::default(),
     })
 }
 

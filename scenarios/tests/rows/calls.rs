@@ -64,7 +64,7 @@ fn attempt(fate: Fate) -> AttemptId {
         Fate::Done { attempt_id, .. } | Fate::Unknown { attempt_id, .. } | Fate::NoEffect { attempt_id, .. } => {
             attempt_id
         }
-        other => panic!("{other:?}"),
+        other @ (Fate::UnderWay | Fate::OnTheBench(_) | Fate::Refused { .. }) => panic!("{other:?}"),
     }
 }
 
