@@ -446,9 +446,7 @@ impl View {
             }
             ArtifactBody::Conference(contract) => self.conferences.fold_contract(contract, admitted_at),
             ArtifactBody::ReviewReceipt(receipt) => self.reviews.fold(receipt, reference),
-            ArtifactBody::WorkTaken(taken) => {
-                self.taken.insert(taken.work_id.clone(), admitted_at.clone());
-            }
+            ArtifactBody::WorkTaken(taken) => drop(self.taken.insert(taken.work_id.clone(), admitted_at.clone())),
             ArtifactBody::ConferenceMove(made) => self.conferences.fold_move(made, reference),
             ArtifactBody::Proceeding(proceeding) => self.conferences.fold_proceeding(proceeding, reference),
             ArtifactBody::Declaration(declaration) => {
