@@ -39,13 +39,6 @@ async fn each_wrong_call_has_its_code_and_takes_nothing_from_anybody() {
     let changed = json!({ "work_id": work_id, "claims": [], "action_proposals": [], "assessments": [], "objections": [],
         "unresolved": [], "skill_receipts": [] });
     agent.call("closer_work_return", returning(&changed)).await.refused("duplicate");
-
-    // The next work is spoilt by its own agent, and by nobody else.
-    let next = working(&agent).await;
-    let spoilt = json!({ "work_id": next, "answer": { "work_id": next } });
-    agent.call("closer_work_return", spoilt).await.refused("schema_invalid");
-    let why = agent.call("closer_work_why", json!({ "work_id": next })).await.done();
-    assert_eq!((&why["work"]["standing"], &why["work"]["failed"][0]), (&json!("failed"), &json!("schema_invalid")));
     agent.end().await;
     other.end().await;
     assert!(matches!(run.stop(), Some(0 | 8)), "it ends by itself, with or without something open");
@@ -54,6 +47,20 @@ async fn each_wrong_call_has_its_code_and_takes_nothing_from_anybody() {
     for code in ["unresolved_ref", "duplicate", "schema_invalid"] {
         assert!(kept.contains(&code), "{code} is on record: {kept:?}");
     }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_malformed_answer_is_a_failure_of_whoever_gave_it_and_is_not_mended() {
+    let place = deployment();
+    let run = place.running(&["--until-stopped"]);
+    let agent = Connected::stdio(&place, "agent.worker", Revision::Handshake).await;
+    let work_id = working(&agent).await;
+    let spoilt = json!({ "work_id": work_id, "answer": { "work_id": work_id } });
+    agent.call("closer_work_return", spoilt).await.refused("schema_invalid");
+    let why = agent.call("closer_work_why", json!({ "work_id": work_id })).await.done();
+    assert_eq!((&why["work"]["standing"], &why["work"]["failed"][0]), (&json!("failed"), &json!("schema_invalid")));
+    agent.end().await;
+    assert!(matches!(run.stop(), Some(0 | 8)), "it ends by itself");
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -88,7 +95,7 @@ async fn of_a_hundred_sessions_one_takes_the_work_and_one_answer_counts() {
         *returned.entry(second).or_insert(0) += 1;
     }
     // Whoever comes to take it after it was answered is told that, with the same code.
-    assert_eq!(taken.keys().collect::<Vec<_>>().len(), 2.min(taken.len()), "{taken:?}");
+    assert!(taken.keys().all(|code| ["done", "duplicate"].contains(&code.as_str())), "{taken:?}");
     assert!(taken.get("done").copied().unwrap_or(0) <= 1, "{taken:?}");
     assert_eq!(returned, BTreeMap::from([("done".to_owned(), 1), ("duplicate".to_owned(), 99)]));
     let all = first.call("closer_work_list", json!({ "all": true })).await.done();
