@@ -62,24 +62,21 @@ pub fn lane(input: &Input, view: &View) -> Lane {
 }
 
 fn is_urgent(artifact: &ArtifactBody, view: &View) -> bool {
-    match artifact {
-        ArtifactBody::RestrictionStatement(_) | ArtifactBody::ReconciliationReceipt(_) => true,
-        // The user restricts by a declaration, and by the delta, its endorsement and the commit that follow it.
-        ArtifactBody::Declaration(declaration) => view.state.is_user(&declaration.authenticated_issuer.identity),
-        _ => false,
-    }
+    // The user restricts by a declaration, and by the delta, its endorsement and the commit that follow it.
+    let declares = |artifact: &ArtifactBody| matches!(artifact, ArtifactBody::Declaration(declaration) if view.state.is_user(&declaration.authenticated_issuer.identity));
+    matches!(artifact, ArtifactBody::RestrictionStatement(_) | ArtifactBody::ReconciliationReceipt(_))
+        || declares(artifact)
 }
 
 fn is_restrictive_or_readback(body: &Body, view: &View) -> bool {
-    match body {
-        Body::Event(event) => urgent::restrictive_event(view, event).is_some(),
-        Body::Evidence(evidence) => evidence.readback.is_some(),
-        Body::Delta(delta) => only_restricts(delta),
-        Body::Adjudication(adjudication) => {
-            is_restriction_on_record(view, &DeltaId::new(adjudication.subject.id.as_str()))
-        }
-        _ => false,
+    if let Body::Event(event) = body {
+        return urgent::restrictive_event(view, event).is_some();
     }
+    if let Body::Adjudication(adjudication) = body {
+        return is_restriction_on_record(view, &DeltaId::new(adjudication.subject.id.as_str()));
+    }
+    matches!(body, Body::Evidence(evidence) if evidence.readback.is_some())
+        || matches!(body, Body::Delta(delta) if only_restricts(delta))
 }
 
 /// Whether a delta does nothing but restrict: that has room where nothing else has.

@@ -49,11 +49,15 @@ impl Model for Race {
     }
 
     fn properties(&self) -> Vec<Property<Self>> {
-        vec![
+        let mut properties = vec![
             Property::always("nothing is broken", |_, state: &Reached| state.came_to.broken.is_none()),
-            Property::sometimes("an effect takes place", |_, state: &Reached| state.came_to.effects > 0),
             Property::sometimes("something is refused", |_, state: &Reached| state.came_to.refused > 0),
-        ]
+        ];
+        if self.moves.contains(&races::Move::Send) {
+            let takes_place = |_: &Self, state: &Reached| state.came_to.effects > 0;
+            properties.push(Property::sometimes("an effect takes place", takes_place));
+        }
+        properties
     }
 }
 
@@ -81,25 +85,25 @@ mod orders {
 
     #[test]
     fn a_transfer_and_a_dispatch() {
-        let moves = &[Move::Dispatch, Move::ConsentOfOne, Move::LeaseEnds, Move::Tick, Move::Send];
-        assert_eq!(every_order_of(Race { begin: Begin::new(true), moves }), paths(5));
+        let moves = &[Move::Dispatch, Move::ConsentOfOne, Move::LeaseEnds, Move::Send];
+        assert_eq!(every_order_of(Race { begin: Begin::new(true), moves }), paths(4));
     }
 
     #[test]
     fn an_urgent_restriction_and_an_admission() {
-        let moves = &[Move::Dispatch, Move::BecomesDurable, Move::Restrict, Move::Send, Move::SendAgain];
-        assert_eq!(every_order_of(Race { begin: Begin::new(false), moves }), paths(5));
+        let moves = &[Move::Dispatch, Move::BecomesDurable, Move::Restrict, Move::Send];
+        assert_eq!(every_order_of(Race { begin: Begin::new(false), moves }), paths(4));
     }
 
     #[test]
     fn a_reservation_and_a_cancellation() {
-        let moves = &[Move::Dispatch, Move::Restrict, Move::Send, Move::ToldNotSent, Move::ReadBack];
-        assert_eq!(every_order_of(Race { begin: Begin::new(false), moves }), paths(5));
+        let moves = &[Move::Dispatch, Move::Restrict, Move::Send, Move::ToldNotSent];
+        assert_eq!(every_order_of(Race { begin: Begin::new(false), moves }), paths(4));
     }
 
     #[test]
     fn two_acceptances_of_one_handoff() {
-        let moves = &[Move::ConsentOfOne, Move::ConsentOfOneAgain, Move::ConsentOfOther, Move::Dispatch, Move::Send];
-        assert_eq!(every_order_of(Race { begin: Begin::new(false), moves }), paths(5));
+        let moves = &[Move::ConsentOfOne, Move::ConsentOfOneAgain, Move::ConsentOfOther, Move::Dispatch];
+        assert_eq!(every_order_of(Race { begin: Begin::new(false), moves }), paths(4));
     }
 }

@@ -29,8 +29,6 @@ pub(crate) enum Move {
     BecomesDurable,
     /// Admitted effects leave.
     Send,
-    /// They leave once more.
-    SendAgain,
     /// The issuer restricts the action's operation.
     Restrict,
     /// Whoever was offered the responsibility first accepts.
@@ -41,12 +39,8 @@ pub(crate) enum Move {
     ConsentOfOther,
     /// The lease that goes with the offers ends.
     LeaseEnds,
-    /// The timers ring.
-    Tick,
     /// It is told that nothing was sent.
     ToldNotSent,
-    /// The target is looked at.
-    ReadBack,
 }
 
 /// What a path came to.
@@ -154,7 +148,7 @@ impl<'a> Run<'a> {
                 self.space.land()?;
                 None
             }
-            Move::Send | Move::SendAgain => {
+            Move::Send => {
                 self.space.send()?;
                 None
             }
@@ -169,9 +163,7 @@ impl<'a> Run<'a> {
                 self.space.set_now(self.begin.now.plus_ms(LEASE_MS));
                 None
             }
-            Move::Tick => Some(self.space.submit(Input::Tick)?),
             Move::ToldNotSent => self.told_not_sent()?,
-            Move::ReadBack => self.read_back()?,
         };
         if self.space.view().attempts.len() > before {
             let epoch = self.space.view().ownership(&"o-1".into()).map_or(0, |ownership| ownership.epoch);
@@ -195,14 +187,6 @@ impl<'a> Run<'a> {
         self.space.lose_effects()?;
         let performed = Performed::NotSent { reason: "it did not leave".into() };
         self.space.submit(Input::Performed { attempt_id, performed }).map(Some)
-    }
-
-    fn read_back(&mut self) -> Result<Option<Reply>, Broken> {
-        let known = self.space.view().attempts.values().find(|attempt| attempt.outcome.is_some());
-        let Some(attempt_id) = known.map(|attempt| attempt.intent.attempt_id.clone()) else { return Ok(None) };
-        let later = self.space.moment().now.plus_ms(2_000);
-        self.space.set_now(later);
-        self.space.read_back(&attempt_id).map(Some)
     }
 
     /// What does not hold.
