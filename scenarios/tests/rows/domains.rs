@@ -33,6 +33,7 @@ fn a_goal_to_make_money_permits_nothing() {
         let tried = again(&mut space, &episode_id, &payload_id, |action| {
             action.operation = name.into();
             action.authority_ref = "goal-money".into();
+            action.action_id = format!("action-money-{number}").as_str().into();
             action.attempt_id = format!("attempt-money-{number}").as_str().into();
         });
         assess(&mut space, &episode_id, &tried);
