@@ -132,8 +132,7 @@ mod tests {
             { "scenario": { "Mutant": { "name": "a.rs:1: replace x" } }, "summary": "CaughtMutant" },
             { "scenario": { "Mutant": { "name": "a.rs:2: replace y" } }, "summary": "MissedMutant" }
         ] }"#;
-        let args =
-            Args { package: "p".into(), shard: Some("0/9".into()), file: None, timeout: 1, write: false };
+        let args = Args { package: "p".into(), shard: Some("0/9".into()), file: None, timeout: 1, write: false };
         let told = render(&serde_json::from_str(text).unwrap(), &args);
         assert!(told.contains("part 0/9") && told.contains("1 caught") && told.contains("1 missed"), "{told}");
         assert!(told.contains("- missed: `a.rs:2: replace y`"), "{told}");

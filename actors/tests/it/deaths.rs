@@ -148,8 +148,12 @@ fn came_to(view: &View, place: &Place) -> Vec<String> {
             format!("{id}: {}, {conditions:?}, {claims} claims", obligation.status)
         })
         .collect();
-    let mut effects: Vec<String> =
-        place.world.effects().iter().map(|action| format!("{} at {}", action.operation, action.target.address)).collect();
+    let mut effects: Vec<String> = place
+        .world
+        .effects()
+        .iter()
+        .map(|action| format!("{} at {}", action.operation, action.target.address))
+        .collect();
     effects.sort();
     told.extend(effects);
     told.extend(view.calls_under.iter().map(|(grant, calls)| format!("{grant}: {calls} calls")));

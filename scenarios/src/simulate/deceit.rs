@@ -134,4 +134,3 @@ impl Simulation {
         self.must_refuse("other content under an id on record", |space| space.submit_payload(Payload::seal(envelope)?))
     }
 }
-

@@ -309,13 +309,7 @@ impl Simulation {
     }
 }
 
-fn distorted(
-    view: &View,
-    rng: &mut Rng,
-    now: &Timestamp,
-    distortion: Distortion,
-    number: usize,
-) -> Option<Proposed> {
+fn distorted(view: &View, rng: &mut Rng, now: &Timestamp, distortion: Distortion, number: usize) -> Option<Proposed> {
     match distortion {
         Distortion::Ungiven | Distortion::ForgedAuthority | Distortion::Rootless => {
             let issuer = if distortion == Distortion::Rootless { "worker" } else { "user" };

@@ -140,7 +140,11 @@ impl Simulation {
         let (episode, result) = one_of(rng, if roomy.is_empty() { &poor } else { &roomy })?;
         let mut proposal = view.results.get(&result)?.body.action_proposals.first()?.clone();
         proposal.parameters = [("plan".into(), Plain("basic".into()))].into();
-        proposal.expected_postcondition.expectations.iter_mut().for_each(|expected| expected.value = Plain("basic".into()));
+        proposal
+            .expected_postcondition
+            .expectations
+            .iter_mut()
+            .for_each(|expected| expected.value = Plain("basic".into()));
         proposal.operation = "plan.change".into();
         proposal.target = target_of(&format!("p-forged-{}", rng.random::<u32>()));
         let now = self.leader.moment().now;
@@ -354,7 +358,6 @@ impl Simulation {
         let adjudication_id = self.assessed(rng, forgery, forged)?;
         self.leader.submit(Input::Dispatch { payload_id, adjudication_id })
     }
-
 }
 
 /// Another plan, which is then expected too.

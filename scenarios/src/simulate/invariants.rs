@@ -40,7 +40,8 @@ impl Seen {
         self.commits = durable.state.reference().version;
         self.works = durable.works.keys().cloned().collect();
         self.open = open_of(durable, obligations);
-        let owner = |id: &ObligationId| durable.ownership(id).map(|owner| (id.clone(), (owner.epoch, owner.owner.clone())));
+        let owner =
+            |id: &ObligationId| durable.ownership(id).map(|owner| (id.clone(), (owner.epoch, owner.owner.clone())));
         self.owners = self.open.iter().filter_map(owner).collect();
     }
 }

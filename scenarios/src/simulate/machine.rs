@@ -1,7 +1,7 @@
 //! The processes of a run: one that holds the lease, one that may have lost it, and how they die and begin again.
 
-use super::ground::{Shared, Stored};
 use super::books::Books;
+use super::ground::{Shared, Stored};
 use super::plan::{Kind, Step};
 use super::tampering::Kept;
 use super::world::{self, CALM};

@@ -237,7 +237,9 @@ impl Simulation {
             }
         }
         self.until(rng, |space| about_to_dispatch(space).is_some())?;
-        let Some((episode_id, payload_id)) = about_to_dispatch(&self.leader) else { return Ok("nothing to dispatch".into()) };
+        let Some((episode_id, payload_id)) = about_to_dispatch(&self.leader) else {
+            return Ok("nothing to dispatch".into());
+        };
         let moved = match rng.random_range(0..4) {
             _ if leased => {
                 self.leader.set_now(self.leader.moment().now.plus_ms(20_000));

@@ -73,9 +73,11 @@ fn bend(kept: &Kept, bent: Bent) -> Option<Commit> {
             commit.after = named(&commit)?;
         }
         Bent::Proposal => {
-            let reason = commit.delta.changes.iter_mut().find_map(|change| {
-                if let Change::SetStatus { reason, .. } = change { Some(reason) } else { None }
-            });
+            let reason = commit
+                .delta
+                .changes
+                .iter_mut()
+                .find_map(|change| if let Change::SetStatus { reason, .. } = change { Some(reason) } else { None });
             *reason? = "Another reason.".into();
         }
         Bent::Derived => {

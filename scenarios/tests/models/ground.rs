@@ -4,8 +4,8 @@ use closer_contracts::Digest;
 use closer_contracts::record::{Appended, ClaimKey, Epoch, FencedAppend, Head, Reads, Record, StreamId};
 use closer_scenarios::{Ground, MemoryLog};
 use closer_store::{Declined, StoreError};
-use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 /// Whether what is appended becomes durable at once.
 #[derive(Clone)]

@@ -228,12 +228,7 @@ fn finish(root: &Path, sources: &source::Sources) -> Result<()> {
 
 const MISSED: &str = "not noticed";
 
-fn render(
-    marks: &[String],
-    noticed: &BTreeMap<String, Noticed>,
-    known: &Known,
-    (seeds, steps): (u64, u64),
-) -> String {
+fn render(marks: &[String], noticed: &BTreeMap<String, Noticed>, known: &Known, (seeds, steps): (u64, u64)) -> String {
     let shown = |mark: &String| match noticed.get(mark) {
         Some(Noticed::By { seed, what }) => format!("seed {seed}: {}", without_ids(what)),
         Some(Noticed::Hung) => "does not come to an end".to_owned(),
