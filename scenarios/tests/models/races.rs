@@ -65,17 +65,20 @@ const LEASE_MS: u64 = 5_000;
 impl Begin {
     /// With or without a lease that ends.
     pub(crate) fn new(leased: bool) -> Self {
-        let rival = |id| Item::Identity(identity(id, IdentityKind::Producer, &[ProducerRole::Participant], &[]));
+        let rival = |id| Item::Identity(identity(id, IdentityKind::Producer, &[ProducerRole::Observer], &[]));
         let deployment = Deployment::default().with(rival("one")).with(rival("other"));
         let mut space = Space::found(&deployment, worker::proposes("basic")).unwrap();
         assert!(space.event("service-a", "price").unwrap().refusal().is_none(), "the event is recorded");
         let episode_id = space.open("o-1").unwrap();
-        let payload_id = loop {
+        let mut drafted = None;
+        for _ in 0..20 {
             if let Next::Dispatch { payload_id } = space.next(&episode_id).unwrap() {
-                break payload_id;
+                drafted = Some(payload_id);
+                break;
             }
             space.advance(&episode_id).unwrap();
-        };
+        }
+        let payload_id = drafted.expect("the episode comes to a dispatch");
         let lease_expiry = leased.then(|| space.moment().now.plus_ms(LEASE_MS));
         let contract = space.contract(&[], &[], &[]).unwrap();
         let consents = ["one", "other"].map(|rival| {
