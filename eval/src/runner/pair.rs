@@ -272,12 +272,11 @@ fn own_copy(
     OneWorld::begin(planned.item, &committed, withheld).map_err(|error| (Cause::SpaceBroken, error.to_string()))
 }
 
+/// An answer and the digest it is kept under, or why it is none and the digest of what came instead.
+pub(super) type KeptAnswer = Result<(Answered, Digest), (Invalid, Option<Digest>)>;
+
 /// What a participant wrote, kept, with the digest it is kept under; or why it is no answer.
-pub(super) fn answered(
-    study: &Study<'_>,
-    asked: &Asked,
-    work: &Work,
-) -> Result<Result<(Answered, Digest), (Invalid, Option<Digest>)>, RunError> {
+pub(super) fn answered(study: &Study<'_>, asked: &Asked, work: &Work) -> Result<KeptAnswer, RunError> {
     let bytes = match &asked.answer {
         Ok(bytes) => bytes,
         Err((why, reason)) => {
@@ -297,10 +296,10 @@ pub(super) fn answered(
         Err(fault) => {
             let text = String::from_utf8_lossy(bytes).chars().take(4_096).collect::<String>();
             let kept = study.artifacts.keep(&text)?;
-            let cause = match fault.code {
-                RefusalCode::DigestMismatch => Cause::ContextTruncated,
-                RefusalCode::Cardinality => Cause::Cardinality,
-                _ => Cause::Malformed,
+            let cause = match (fault.code == RefusalCode::DigestMismatch, fault.code == RefusalCode::Cardinality) {
+                (true, _) => Cause::ContextTruncated,
+                (_, true) => Cause::Cardinality,
+                (false, false) => Cause::Malformed,
             };
             Ok(Err(((cause, fault.to_string()), Some(kept))))
         }

@@ -3,11 +3,10 @@
 use super::pair::{self, Invalid};
 use super::{Planned, RunError, Study, arm_of};
 use crate::accounts::{Attempt, AttemptEnd, Call, Cause, Entry, World};
-use crate::participant::{self, Answered, Participant};
+use crate::participant::{self, Participant};
 use crate::plan::Plan;
 use crate::procedure::{self, DeclaredArm, Stage};
 use crate::world::OneWorld;
-use closer_contracts::Digest;
 use closer_contracts::id::Key;
 use closer_contracts::work::{Work, WorkResult};
 use std::time::Instant;
@@ -76,7 +75,7 @@ fn stage_answered(
     number: u32,
     stage: &Stage,
     packet: &Work,
-) -> Result<Result<(Answered, Digest), (Invalid, Option<Digest>)>, RunError> {
+) -> Result<pair::KeptAnswer, RunError> {
     let known = study.accounts().pairs().get(&planned.pair).and_then(|record| record.answered(attempt, number));
     if let Some(known) = known {
         return Ok(Ok((study.artifacts.get(known)?, known)));
