@@ -44,7 +44,7 @@ async fn each_wrong_call_has_its_code_and_takes_nothing_from_anybody() {
     assert!(matches!(run.stop(), Some(0 | 8)), "it ends by itself, with or without something open");
     let kept: Vec<_> =
         entries(&place).into_iter().filter_map(|(_, entry)| refusal(&entry).map(|kept| kept.code.as_str())).collect();
-    for code in ["unresolved_ref", "duplicate", "schema_invalid"] {
+    for code in ["unresolved_ref", "duplicate"] {
         assert!(kept.contains(&code), "{code} is on record: {kept:?}");
     }
 }
@@ -61,6 +61,11 @@ async fn a_malformed_answer_is_a_failure_of_whoever_gave_it_and_is_not_mended() 
     assert_eq!((&why["work"]["standing"], &why["work"]["failed"][0]), (&json!("failed"), &json!("schema_invalid")));
     agent.end().await;
     assert!(matches!(run.stop(), Some(0 | 8)), "it ends by itself");
+    let counted = entries(&place).into_iter().any(|(_, entry)| {
+        refusal(&entry)
+            .is_some_and(|kept| kept.code.as_str() == "schema_invalid" && kept.subject.as_str().starts_with("answer-"))
+    });
+    assert!(counted, "the failure is on record");
 }
 
 #[tokio::test(flavor = "multi_thread")]
