@@ -46,10 +46,8 @@ fn typed<T: serde::de::DeserializeOwned + Check>(value: Value) -> Result<T, Faul
 
 /// The sources that a predicate waits for and nobody has registered: from those it hears nothing.
 fn unknown_sources(view: &View, predicate: &TypedPredicate) -> Vec<SourceId> {
-    let own: &[SourceId] = match predicate {
-        TypedPredicate::EvidenceAdded(leaf) => &leaf.permitted_source_refs,
-        _ => &[],
-    };
+    let own: &[SourceId] =
+        if let TypedPredicate::EvidenceAdded(leaf) = predicate { &leaf.permitted_source_refs } else { &[] };
     let unknown = own.iter().filter(|id| view.state.source(id).is_none()).cloned();
     unknown.chain(predicate.children().iter().flat_map(|child| unknown_sources(view, child))).collect()
 }

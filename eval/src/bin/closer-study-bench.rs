@@ -66,7 +66,7 @@ fn overhead(folder: &Path) -> Result<(), Box<dyn Error>> {
     }
     let [fresh, within] = [fresh, within].map(|mut times| {
         times.sort();
-        times[times.len() / 2]
+        times.get(times.len() / 2).copied().unwrap_or_default()
     });
     println!("fresh process per world, median of 300: {:.2} ms", ms(fresh.saturating_sub(within)));
     Ok(())
@@ -126,10 +126,11 @@ fn running(folder: &Path, pairs: usize) -> Result<(), Box<dyn Error>> {
 fn reporting(folder: &Path, pairs: usize) -> Result<(), Box<dyn Error>> {
     let folder = folder.join("report");
     let first = generate(&[Family::SupportedContinuation], 1, 1)?;
+    let (item, truth) = first.items.first().zip(first.truths.first()).ok_or("the suite is empty")?;
     let mut suite = Suite { items: Vec::new(), truths: Vec::new() };
     for number in 0..pairs {
         let name = Key::new(format!("item-{number:05}"));
-        let (mut item, mut truth) = (first.items[0].clone(), first.truths[0].clone());
+        let (mut item, mut truth) = (item.clone(), truth.clone());
         truth.item = name.clone();
         item.truth_digest = digest_of(&truth)?;
         item.cluster = name.clone();
@@ -141,7 +142,6 @@ fn reporting(folder: &Path, pairs: usize) -> Result<(), Box<dyn Error>> {
     let plan = Plan::read(&plan_path)?;
     let (freeze, revision) = freeze::held(&plan, &folder)?;
     let artifacts = Artifacts::at(&revision.join("artifacts"));
-    let item = &first.items[0];
     let committed = commit(item, &item.claim)?;
     let withheld = ArtifactId::new(committed.claim.claim_id.as_str());
     let worlds = [OneWorld::begin(item, &committed, None)?, OneWorld::begin(item, &committed, Some(&withheld))?];
@@ -154,7 +154,7 @@ fn reporting(folder: &Path, pairs: usize) -> Result<(), Box<dyn Error>> {
         let answered = answer(&Participant::Synthetic(SYNTHETIC), world.work(), 1).ok_or("no answer")?;
         let kept = artifacts.keep(&answered)?;
         let step = Step::of(&answered.result)?;
-        let outcome = artifacts.keep(&world.answer(answered.result, &step)?.map_err(|codes| codes)?)?;
+        let outcome = artifacts.keep(&world.answer(answered.result, &step)??)?;
         let usage = answered.usage;
         let end =
             AttemptEnd { cause: None, answer: Some(kept), outcome: Some(outcome), usage, ..AttemptEnd::interrupted() };

@@ -1,6 +1,6 @@
 //! What can happen in a race, carried out by the core, and what must hold after each move.
 
-use crate::Delayed;
+use crate::ground::Delayed;
 use crate::ground::Switch;
 use closer_contracts::Timestamp;
 use closer_contracts::audit::RestrictiveAction;

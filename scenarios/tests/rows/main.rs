@@ -46,6 +46,7 @@ mod many;
 mod moves;
 #[cfg(test)]
 mod organization;
+#[cfg(test)]
 mod outside;
 #[cfg(test)]
 mod people;

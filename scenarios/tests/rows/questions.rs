@@ -173,7 +173,7 @@ fn a_participant_gives_itself_no_authority_and_a_malformed_answer_counts_as_fail
         unreachable!("just matched")
     };
     let denial = Denial::new(Code::SchemaInvalid, CheckKind::Schema, "the answer is no object");
-    let failed = Input::Unanswered { work_id, denial, used: Amounts::default() };
+    let failed = Input::Unanswered { work_id, denial, used: Amounts::default(), handed_in_by: None };
     refused(&space.submit(failed.clone()).unwrap(), Code::SchemaInvalid);
     refused(&space.submit(failed).unwrap(), Code::Duplicate);
     assert_eq!(space.view().failures.get(&participant), Some(&1));
