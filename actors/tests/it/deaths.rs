@@ -191,7 +191,9 @@ async fn a_death_of_any_actor_at_any_of_its_messages_under_load_changes_nothing_
     assert_eq!(undisturbed.iter().filter(|line| line.starts_with("plan.change at")).count(), LOAD.len());
     for actor in ACTORS {
         for nth in [1, 2, 5] {
-            let (disturbed, died) = under_load(actor, nth).await;
+            // A sequence that dies of its first two decisions has not begun, and whoever begins it is told so.
+            let begun = if actor == "sequence" { 2 } else { 0 };
+            let (disturbed, died) = under_load(actor, begun + nth).await;
             assert!(died || nth > LOAD.len() as u32, "the {actor} attends to {nth} messages");
             assert_eq!(disturbed, undisturbed, "after the death of the {actor} at its message {nth}");
         }

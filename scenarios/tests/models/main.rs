@@ -4,6 +4,6 @@
 #[cfg(test)]
 mod ground;
 #[cfg(test)]
-mod race;
+mod orders;
 #[cfg(test)]
 mod races;

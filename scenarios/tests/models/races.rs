@@ -1,7 +1,6 @@
 //! What can happen in a race, carried out by the core, and what must hold after each move.
 
-use crate::ground::Delayed;
-use crate::ground::Switch;
+use crate::ground::{Delayed, Switch};
 use closer_contracts::Timestamp;
 use closer_contracts::audit::RestrictiveAction;
 use closer_contracts::handoff::HandoffConsent;
@@ -160,8 +159,14 @@ impl<'a> Run<'a> {
                 self.restricted_before_sending |= self.space.world.effects().is_empty();
                 Some(self.space.restrict("issuer-1", RestrictiveAction::SuspendEligibility(scope))?)
             }
-            Move::ConsentOfOne | Move::ConsentOfOneAgain => Some(self.consent(0, "one")?),
-            Move::ConsentOfOther => Some(self.consent(1, "other")?),
+            Move::ConsentOfOne | Move::ConsentOfOneAgain => {
+                let [consent, _] = &self.begin.consents;
+                Some(self.consent(consent, "one")?)
+            }
+            Move::ConsentOfOther => {
+                let [_, consent] = &self.begin.consents;
+                Some(self.consent(consent, "other")?)
+            }
             Move::LeaseEnds => {
                 self.space.set_now(self.begin.now.plus_ms(LEASE_MS));
                 None
@@ -175,8 +180,8 @@ impl<'a> Run<'a> {
         Ok(reply)
     }
 
-    fn consent(&mut self, index: usize, who: &'static str) -> Result<Reply, Broken> {
-        let reply = self.space.consent(self.begin.consents[index].clone(), who)?;
+    fn consent(&mut self, consent: &HandoffConsent, who: &'static str) -> Result<Reply, Broken> {
+        let reply = self.space.consent(consent.clone(), who)?;
         if reply.refusal().is_none() {
             self.accepted.push(who);
         }

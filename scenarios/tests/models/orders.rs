@@ -1,6 +1,7 @@
-//! A race and all its orders, tried by the model checker.
+//! The races, and every order of their moves.
 
 use crate::races;
+use crate::races::{Begin, Move};
 use stateright::{Checker, Model, Property};
 
 /// Every interleaving of a race, with what must hold after each move, and what must be reached by some.
@@ -74,32 +75,26 @@ fn paths(n: usize) -> usize {
     (0..=n).map(|length| (0..length).map(|taken| n - taken).product::<usize>()).sum()
 }
 
-#[cfg(test)]
-mod orders {
-    use super::*;
-    use races::{Begin, Move};
+#[test]
+fn a_transfer_and_a_dispatch() {
+    let moves = &[Move::Dispatch, Move::ConsentOfOne, Move::LeaseEnds, Move::Send];
+    assert_eq!(every_order_of(Race { begin: Begin::new(true), moves }), paths(4));
+}
 
-    #[test]
-    fn a_transfer_and_a_dispatch() {
-        let moves = &[Move::Dispatch, Move::ConsentOfOne, Move::LeaseEnds, Move::Send];
-        assert_eq!(every_order_of(Race { begin: Begin::new(true), moves }), paths(4));
-    }
+#[test]
+fn an_urgent_restriction_and_an_admission() {
+    let moves = &[Move::Dispatch, Move::BecomesDurable, Move::Restrict, Move::Send];
+    assert_eq!(every_order_of(Race { begin: Begin::new(false), moves }), paths(4));
+}
 
-    #[test]
-    fn an_urgent_restriction_and_an_admission() {
-        let moves = &[Move::Dispatch, Move::BecomesDurable, Move::Restrict, Move::Send];
-        assert_eq!(every_order_of(Race { begin: Begin::new(false), moves }), paths(4));
-    }
+#[test]
+fn a_reservation_and_a_cancellation() {
+    let moves = &[Move::Dispatch, Move::Restrict, Move::Send, Move::ToldNotSent];
+    assert_eq!(every_order_of(Race { begin: Begin::new(false), moves }), paths(4));
+}
 
-    #[test]
-    fn a_reservation_and_a_cancellation() {
-        let moves = &[Move::Dispatch, Move::Restrict, Move::Send, Move::ToldNotSent];
-        assert_eq!(every_order_of(Race { begin: Begin::new(false), moves }), paths(4));
-    }
-
-    #[test]
-    fn two_acceptances_of_one_handoff() {
-        let moves = &[Move::ConsentOfOne, Move::ConsentOfOneAgain, Move::ConsentOfOther, Move::Dispatch];
-        assert_eq!(every_order_of(Race { begin: Begin::new(false), moves }), paths(4));
-    }
+#[test]
+fn two_acceptances_of_one_handoff() {
+    let moves = &[Move::ConsentOfOne, Move::ConsentOfOneAgain, Move::ConsentOfOther, Move::Dispatch];
+    assert_eq!(every_order_of(Race { begin: Begin::new(false), moves }), paths(4));
 }
