@@ -176,6 +176,11 @@ fn a_trigger_and_a_key_are_registered_by_name() {
     place.call(&["keys", "revoke", key_id, "--compromised"]).expect(0);
     let listed = place.call(&["--json", "keys", "list"]).expect(0).json();
     assert_eq!(listed["keys"][0]["standing"], "compromised", "{listed}");
+    // What was revoked stays so, and is not said twice.
+    let again = ["--json", "keys", "rotate", "issuer.security", public_key, "--scope", "EVENT"];
+    assert_eq!(place.call(&again).expect(3).json()["code"], "key_conflict");
+    let twice = place.call(&["--json", "keys", "revoke", key_id, "--compromised"]).expect(0).json();
+    assert_eq!(twice["recorded"], serde_json::json!([]));
     // Nobody else's word changes the registry.
     let other = place.call(&["--json", "--as", "issuer.security", "keys", "revoke", key_id]).expect(3).json();
     assert_eq!(other["code"], "unauthenticated", "{other}");

@@ -229,7 +229,7 @@ fn on_a_full_disk_only_a_restriction_is_recorded() {
     assert_eq!(place.call(&event).expect(3).json()["code"], "storage_full");
     assert_eq!(place.call(&grant).expect(0).json()["recorded"].as_array().map(Vec::len), Some(1));
     // The user, who needs no appointment, finds the same room; at rest and while it runs.
-    let own = ["--json", "restrict", "--operation", "count.append", "--reason", "enough"];
+    let own = ["--json", "restrict", "--obligation", "obligation.count", "--reason", "enough"];
     place.call(&own).expect(0);
     assert_eq!(place.call(&event).expect(3).json()["code"], "storage_full");
     let entries = entries(&place);
