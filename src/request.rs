@@ -633,15 +633,12 @@ impl RestrictDraft {
 /// What kept it from being answered; a refusal is an [`Answer`].
 pub async fn answer(space: &dyn Space, identity: &ActorId, request: Request) -> Result<Answer, Error> {
     // Calls are the one thing that participants come in for here.
-    if let Request::Call(asked) = request {
-        return call::answer(space, identity, asked).await;
-    }
-    if let Some(answer) = not_to_be_spoken_for(&space.view(), identity) {
+    let calls = matches!(request, Request::Call(_));
+    let kept_out = not_to_be_spoken_for(&space.view(), identity).filter(|_| !calls);
+    if let Some(answer) = kept_out.or_else(|| not_to_be_shown(&space.view(), identity, &request)) {
         return Ok(answer);
     }
-    if let Some(answer) = not_to_be_shown(&space.view(), identity, &request) {
-        return Ok(answer);
-    }
+    let now = &space.moment().now;
     match request {
         Request::ObligationList { all } => Ok(obligation::list(&space.view(), all)),
         Request::ObligationShow { obligation_id } => Ok(obligation::show(&space.view(), &obligation_id)),
@@ -650,8 +647,8 @@ pub async fn answer(space: &dyn Space, identity: &ActorId, request: Request) -> 
         Request::ReentryList { obligation_id } => Ok(trigger::list(space, obligation_id.as_ref())),
         Request::ReentryRegister { reentry } => trigger::register(space, identity, reentry).await,
         Request::ReentryTest { predicate } => trigger::test(space, predicate),
-        Request::BenchList { all } => Ok(bench::list(&space.view(), all, &space.moment().now)),
-        Request::BenchShow { decision_id } => Ok(bench::show(&space.view(), &decision_id, &space.moment().now)),
+        Request::BenchList { all } => Ok(bench::list(&space.view(), all, now)),
+        Request::BenchShow { decision_id } => Ok(bench::show(&space.view(), &decision_id, now)),
         Request::BenchDecide(draft) => bench::decide(space, identity, &draft).await,
         Request::BenchDraft { person, draft } => Ok(bench::draft(space, &person, &draft)),
         Request::DecisionSend { decision, key_id, signature } => {
@@ -665,9 +662,7 @@ pub async fn answer(space: &dyn Space, identity: &ActorId, request: Request) -> 
         Request::Handoff(asked) => handoff::answer(space, identity, asked).await,
         Request::GrantTry(draft) => Ok(give::try_out(space, &draft)),
         Request::GrantGive(draft) => give::give(space, identity, draft).await,
-        Request::DecisionList { packet_id } => {
-            Ok(decision::list(&space.view(), packet_id.as_ref(), &space.moment().now))
-        }
+        Request::DecisionList { packet_id } => Ok(decision::list(&space.view(), packet_id.as_ref(), now)),
         Request::RestrictionList => Ok(overview::restrictions(&space.view())),
         Request::RestrictionChoices { issuer } => Ok(overview::restrictable(&space.view(), &issuer)),
         Request::EvidenceShow { evidence_id } => Ok(overview::evidence(&space.view(), &evidence_id)),
@@ -698,9 +693,7 @@ pub async fn answer(space: &dyn Space, identity: &ActorId, request: Request) -> 
         Request::Incident(asked) => disclosure::incident(space, identity, asked).await,
         Request::Verify => verify_held(space),
         Request::Rebuild => tokio::task::block_in_place(|| rebuild(space.log(), &mut |_| {})),
-        Request::Backup { destination } => {
-            tokio::task::block_in_place(|| backup(space, identity, &destination, &mut |_| {}))
-        }
+        Request::Backup { destination } => copied(space, identity, &destination),
         Request::Keys(asked) => keys::answer(space, identity, asked).await,
         Request::BenchConfirm(draft) => confirm::confirm(space, identity, draft).await,
         Request::Call(asked) => call::answer(space, identity, asked).await,
@@ -725,6 +718,10 @@ pub use record::{backup, rebuild, verify, verify_at_rest};
 fn verify_held(space: &dyn Space) -> Result<Answer, Error> {
     let held = space.view().state.reference();
     tokio::task::block_in_place(|| verify(space.log(), Some(held), &mut |_| {}))
+}
+
+fn copied(space: &dyn Space, identity: &ActorId, destination: &str) -> Result<Answer, Error> {
+    tokio::task::block_in_place(|| backup(space, identity, destination, &mut |_| {}))
 }
 
 /// The identity that whoever runs this process speaks for unless told otherwise: the user.

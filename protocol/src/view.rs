@@ -464,18 +464,12 @@ impl View {
             }
             ArtifactBody::Conference(contract) => self.conferences.fold_contract(contract, admitted_at),
             ArtifactBody::ReviewReceipt(receipt) => self.reviews.fold(receipt, reference),
-            ArtifactBody::Call(call) => {
-                self.fruitless.renew(&call.obligation_id);
-                self.calls.fold(call, reference, &self.state, admitted_at);
-            }
-            ArtifactBody::WorkTaken(taken) => {
-                self.taken.insert(taken.work_id.clone(), admitted_at.clone());
-            }
+            ArtifactBody::Call(call) => self.fold_call(call, reference, admitted_at),
+            ArtifactBody::WorkTaken(taken) => drop(self.taken.insert(taken.work_id.clone(), admitted_at.clone())),
             ArtifactBody::ConferenceMove(made) => self.conferences.fold_move(made, reference),
             ArtifactBody::Proceeding(proceeding) => self.conferences.fold_proceeding(proceeding, reference),
-            ArtifactBody::Declaration(declaration) => {
-                let entry = (reference, Arc::new((**declaration).clone()));
-                self.declarations.insert(declaration.declaration_id.clone(), entry);
+            ArtifactBody::Declaration(declared) => {
+                self.declarations.insert(declared.declaration_id.clone(), (reference, Arc::new((**declared).clone())));
             }
             ArtifactBody::UserDecision(decision) => self.fold_decision(decision, reference, admitted_at),
             ArtifactBody::CommitReceipt(receipt) => {
@@ -527,6 +521,12 @@ impl View {
             ArtifactBody::RestrictionStatement(_) | ArtifactBody::HandoffConsent(_) | ArtifactBody::Advice(_) => {}
         }
         Ok(())
+    }
+
+    /// A call from outside is something new for its obligation.
+    fn fold_call(&mut self, call: &crate::call::Call, reference: ArtifactRef, admitted_at: &Timestamp) {
+        self.fruitless.renew(&call.obligation_id);
+        self.calls.fold(call, reference, &self.state, admitted_at);
     }
 
     fn fold_match(&mut self, receipt: &MatchReceipt, reference: ArtifactRef) {

@@ -59,6 +59,7 @@ impl Space {
         let view = self.view().clone();
         let episode = view.episodes.get(episode_id).ok_or_else(|| stuck("the episode"))?;
         let now = self.now.clone();
+        let coalition = || coalition::of(&view, &episode.obligation_id).ok_or_else(|| stuck("the coalition"));
         let payload = match next {
             Next::Work { participant, role } => {
                 let packet = work::draft(&view, episode, &participant, &role, &now)?;
@@ -69,14 +70,9 @@ impl Space {
                 Some(result) => work::draft_result(&view, episode, &participant, &work_id, result, &now)?,
                 None => self.answered(episode_id, &work_id, &participant)?,
             },
-            Next::Route { .. } => {
-                let coalition = coalition::of(&view, &episode.obligation_id).ok_or_else(|| stuck("the coalition"))?;
-                route::draft(&view, episode, coalition, &now)?
-            }
+            Next::Route { .. } => route::draft(&view, episode, coalition()?, &now)?,
             Next::Convene { .. } => {
-                let coalition = coalition::of(&view, &episode.obligation_id).ok_or_else(|| stuck("the coalition"))?;
-                let contract = conference::draft(&view, episode, coalition, &self.moment())?;
-                return self.convene(contract);
+                return self.convene(conference::draft(&view, episode, coalition()?, &self.moment())?);
             }
             Next::Confer { conference_id, .. } => return self.confer(&conference_id),
             Next::Act { result, proposal, grant } => {
