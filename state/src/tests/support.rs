@@ -1,6 +1,6 @@
 use super::fixtures::*;
 use crate::{Derivation, propose};
-use closer_contracts::item::{Claim, Item, ItemKind, Method};
+use closer_contracts::item::{Claim, Item, ItemKind, Method, SigningKeyEntry};
 use closer_contracts::work::{EvidenceRelation, ReferenceStatus, Relation, ScopeMatch};
 use closer_contracts::{RefusalCode, shows};
 
@@ -82,4 +82,28 @@ fn what_is_not_committed_is_not_accepted() {
     assert_eq!(state.claims_on(&"proposition-of-a".into()).count(), 0);
     let next = after(&state, vec![add(claim("a"))]);
     assert_eq!(next.claims_on(&"proposition-of-a".into()).count(), 1);
+}
+
+/// DEC-13: a revoked key is not registered again, by its holder or by anybody else, as current or as less than compromised.
+#[test]
+fn a_key_that_was_revoked_is_revoked_for_good() {
+    let with_key = |id: &str, revoked: bool, compromised: bool| {
+        let Item::Identity(mut holder) = identity(id) else { unreachable!("an identity") };
+        let revoked_at = revoked.then(|| closer_contracts::Timestamp::from_unix_ms(0));
+        holder.keys = vec![SigningKeyEntry {
+            key_id: "sha256:21fe31dfa154a261626bf854046fd2271b7bed4b6abe45aa58877ef47f9721b9".into(),
+            public_key: "d75a980182b10ab7d54bfed3c964073a0ee172f3daa62325af021a68f707511a".into(),
+            not_before: closer_contracts::Timestamp::from_unix_ms(0),
+            not_after: closer_contracts::Timestamp::from_unix_ms(1),
+            signing_scope: vec![closer_contracts::auth::SigningScope::Event],
+            revoked_at,
+            compromised,
+        }];
+        Item::Identity(holder)
+    };
+    let state = after(&founded(), vec![revise(&founded(), with_key("owner", true, true))]);
+    for revived in [with_key("owner", false, false), with_key("owner", true, false), with_key("issuer", false, true)] {
+        assert_eq!(codes(&state, vec![revise(&state, revived)]), [RefusalCode::KeyConflict]);
+    }
+    assert!(attempt(&state, vec![revise(&state, with_key("issuer", true, true))]).is_ok());
 }
