@@ -44,6 +44,20 @@ pub(crate) fn cargo(root: &Path) -> Command {
     command
 }
 
+/// The folder of the proof build: apart from the ordinary one, so that no ordinary command ever runs a binary that can
+/// invert a guard.
+pub(crate) const PROOF_FOLDER: &str = "target/prove";
+
+/// A subcommand of cargo over the whole workspace in the proof build. `verify` uses this one build for the tests and for
+/// the proof: without a mark named in the environment it does what an ordinary build does, and a second build of
+/// everything takes as long as the tests.
+pub(crate) fn proof_build(root: &Path, subcommand: &[&str]) -> Command {
+    let mut command = cargo(root);
+    command.args(subcommand).args(["--workspace", "--locked", "--features=closer/prove", "--target-dir", PROOF_FOLDER]);
+    command.env_remove("CLOSER_INVERT").env_remove("CLOSER_HOLD");
+    command
+}
+
 /// Runs a command with inherited output.
 ///
 /// # Errors

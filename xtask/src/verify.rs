@@ -1,4 +1,4 @@
-//! `cargo xtask verify`: is the tree sound? Reads it, builds in `target/`, writes nothing else.
+//! `cargo xtask verify`: is the tree sound? Reads it, builds in `target/prove`, writes nothing else.
 
 use std::io::{BufRead, BufReader, Read, Write};
 use std::path::Path;
@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result, bail};
 
-use crate::cargo::{cargo, must, report};
+use crate::cargo::{cargo, must, proof_build, report};
 use crate::{arch, browser, mcp, model, python, tidy, tools, trace};
 
 /// How many rows are proved on each run, picked by the current commit.
@@ -136,16 +136,10 @@ impl Step {
             Self::Arch => report("arch", arch::check(root)?),
             Self::Tidy => report("tidy", tidy::check(root)?),
             Self::Trace => report("trace", trace::check(root)?),
-            Self::Clippy => {
-                let lints = ["clippy", "--workspace", "--all-targets", "--locked", "--", "-D", "warnings"];
-                must(cargo(root).args(lints))
-            }
-            Self::Docs => {
-                let arguments = ["doc", "--workspace", "--no-deps", "--locked"];
-                must(cargo(root).args(arguments).env("RUSTDOCFLAGS", "-D warnings"))
-            }
+            Self::Clippy => must(proof_build(root, &["clippy", "--all-targets"]).args(["--", "-D", "warnings"])),
+            Self::Docs => must(proof_build(root, &["doc", "--no-deps"]).env("RUSTDOCFLAGS", "-D warnings")),
             Self::Proof => trace::prove_sample(root, PROVED_ROWS),
-            Self::Doctests => must(never_writing(cargo(root).args(["test", "--workspace", "--doc", "--locked"]))),
+            Self::Doctests => must(never_writing(&mut proof_build(root, &["test", "--doc"]))),
             Self::Tests => tests(root, closing_line),
             Self::Model => model::run(root),
             Self::Notebook => python::notebook(root),
@@ -161,14 +155,14 @@ fn never_writing(command: &mut Command) -> &mut Command {
 }
 
 fn tests(root: &Path, closing_line: &mut String) -> Result<()> {
-    let mut command = cargo(root);
-    never_writing(&mut command);
-    if tools::has_nextest() {
-        let arguments = ["nextest", "run", "--workspace", "--locked", "--no-fail-fast", "--status-level", "fail"];
-        command.args(arguments).args(["--final-status-level", "slow", "--show-progress", "none"]);
+    let mut command = if tools::has_nextest() {
+        let mut command = proof_build(root, &["nextest", "run", "--no-fail-fast", "--status-level", "fail"]);
+        command.args(["--final-status-level", "slow", "--show-progress", "none"]);
+        command
     } else {
-        command.args(["test", "--workspace", "--lib", "--bins", "--tests", "--locked", "--no-fail-fast"]);
-    }
+        proof_build(root, &["test", "--lib", "--bins", "--tests", "--no-fail-fast"])
+    };
+    never_writing(&mut command);
     let mut child = command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().context("cannot start the tests")?;
     let (stdout, stderr) = (child.stdout.take(), child.stderr.take());
     let results = std::thread::scope(|scope| {

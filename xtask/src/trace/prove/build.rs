@@ -9,10 +9,7 @@ use serde::Deserialize;
 
 use super::Runner;
 use super::execute::{self, Outcome};
-use crate::cargo::{Target, cargo, metadata, output};
-
-/// Apart from the ordinary build, so that no ordinary command ever runs a binary that can invert a guard.
-const TARGET_FOLDER: &str = "target/prove";
+use crate::cargo::{PROOF_FOLDER, Target, metadata, output, proof_build};
 
 /// The text of the compile error in `contracts/src/mark.rs`.
 const REFUSAL: &str = "refused in optimized builds";
@@ -47,18 +44,9 @@ struct Profile {
 
 /// Builds every test of the workspace with the feature `prove`.
 pub(super) fn executables(root: &Path) -> Result<Executables> {
-    println!("prove: building the tests with invertible branches in {TARGET_FOLDER}");
-    let messages = output(cargo(root).args([
-        "test",
-        "--no-run",
-        "--workspace",
-        "--locked",
-        "--quiet",
-        "--features=closer/prove",
-        "--message-format=json-render-diagnostics",
-        "--target-dir",
-        TARGET_FOLDER,
-    ]))?;
+    println!("prove: building the tests with invertible branches in {PROOF_FOLDER}");
+    let mut build = proof_build(root, &["test", "--no-run", "--quiet", "--message-format=json-render-diagnostics"]);
+    let messages = output(&mut build)?;
     let folders: BTreeMap<String, PathBuf> = metadata(root)?
         .packages
         .into_iter()
@@ -134,8 +122,8 @@ pub(super) fn refused_in_release(root: &Path) -> Result<()> {
 
 /// Compiles the marks alone (they depend on nothing), with debug assertions `on` or `off`.
 fn compile_marks(root: &Path, assertions: &str) -> Result<(bool, String)> {
-    let folder = root.join(TARGET_FOLDER);
-    std::fs::create_dir_all(&folder).with_context(|| format!("cannot create {TARGET_FOLDER}"))?;
+    let folder = root.join(PROOF_FOLDER);
+    std::fs::create_dir_all(&folder).with_context(|| format!("cannot create {PROOF_FOLDER}"))?;
     let output = Command::new(std::env::var_os("RUSTC").unwrap_or_else(|| "rustc".into()))
         .current_dir(root)
         .args(["--edition", "2024", "--crate-type", "lib", "--emit", "metadata", "--cfg", "feature=\"prove\""])
