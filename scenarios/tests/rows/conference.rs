@@ -200,6 +200,7 @@ fn a_sealed_position_is_neither_readable_nor_changed() {
     let actor = ActorId::from("remainder");
     let overwrite = closer_protocol::work::draft_result(&view, episode, &actor, &work_id, revised, &now).unwrap();
     assert!(codes(&inquiry.space.submit_payload(overwrite).unwrap()).contains(&Code::KeyConflict));
+    refused(&inquiry.answer_anew("remainder"), Code::Duplicate);
     assert_eq!(inquiry.position("remainder"), item);
     let records = inquiry.space.records().iter();
     let classes: Vec<CustodyClass> =

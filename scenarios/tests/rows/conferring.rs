@@ -1,8 +1,8 @@
 //! A conference under test: three participants on the proposition of `o-1`, and what they say.
 
-use crate::support::{begun, recorded};
+use crate::support::{begun, changed, recorded};
 use closer_contracts::conference::{Conference, ConferenceMove, MoveKind, Seat, Subject};
-use closer_contracts::id::{ConferenceId, EpisodeId};
+use closer_contracts::id::{ActorId, ConferenceId, EpisodeId};
 use closer_contracts::refs::ArtifactRef;
 use closer_contracts::work::{Relation, WorkResult};
 use closer_protocol::View;
@@ -137,7 +137,21 @@ impl Inquiry {
 
     /// The position of a participant.
     pub(crate) fn position(&self, actor: &str) -> ArtifactRef {
-        self.round().positions.get(&closer_contracts::id::ActorId::from(actor)).expect("its position").reference()
+        self.round().positions.get(&ActorId::from(actor)).expect("its position").reference()
+    }
+
+    /// A second answer of a participant to the work that it has answered, under an id of its own.
+    pub(crate) fn answer_anew(&mut self, actor: &str) -> Reply {
+        let actor = ActorId::from(actor);
+        let work_id = self.round().asked.get(&actor).cloned().expect("its work");
+        let view = self.space.view().clone();
+        let episode = view.episodes.get(&self.episode_id).expect("the episode");
+        let revised = closer_scenarios::worker::nothing(&view.works.get(&work_id).expect("its work").body);
+        let now = self.space.moment().now;
+        let answer = closer_protocol::work::draft_result(&view, episode, &actor, &work_id, revised, &now).unwrap();
+        let another =
+            changed(&answer, |envelope| envelope.payload_id = format!("pl.another-{work_id}").as_str().into());
+        self.space.submit_payload(another).unwrap()
     }
 
     pub(crate) fn label(&self, actor: &str) -> Label {

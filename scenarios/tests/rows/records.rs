@@ -40,8 +40,7 @@ fn each_participant_has_a_record_of_its_own_that_only_grows() {
         assert_eq!((grown.len(), &grown[0]), (2, &own[0]), "a revision is added");
         assert_eq!(author(&inquiry, &grown[1]), *actor);
         assert_eq!(case_record(&inquiry.round()).len(), 3 + number + 1);
-        let reply = inquiry.space.answer_late(&inquiry.id.clone(), actor).unwrap();
-        assert!(codes(&reply).contains(&Code::Duplicate), "and takes nothing's place: {reply:?}");
+        refused(&inquiry.answer_anew(actor), Code::Duplicate);
         assert_eq!(participant_record(&inquiry.round(), &ActorId::from(*actor)), grown);
     }
 }

@@ -1,6 +1,6 @@
 //! Reading: what is on record, as it stands.
 
-use super::{page, told};
+use super::{Listing, Nothing, page, told};
 use crate::http::door::{Call, Door};
 use crate::http::problem::Problem;
 use crate::http::{metrics, openapi};
@@ -12,15 +12,6 @@ use closer_contracts::id::{DecisionId, ObligationId};
 use serde::Deserialize;
 use serde_json::json;
 use std::sync::Arc;
-
-#[derive(Deserialize)]
-#[serde(deny_unknown_fields)]
-struct Listing {
-    #[serde(default)]
-    all: bool,
-    after: Option<String>,
-    limit: Option<usize>,
-}
 
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -52,10 +43,6 @@ struct Words {
     after: Option<String>,
     limit: Option<usize>,
 }
-
-#[derive(Deserialize)]
-#[serde(deny_unknown_fields)]
-struct Nothing {}
 
 pub(crate) async fn obligations(door: &Arc<Door>, call: Call) -> Result<Response, Problem> {
     let asked: Listing = call.query()?;

@@ -1,26 +1,12 @@
 //! Work of an agent outside: asked for as the identity that came in.
 
-use super::{page, told};
+use super::{Listing, Nothing, page, told};
 use crate::http::door::{Call, Door};
 use crate::http::problem::Problem;
 use crate::request::{Request, WorkRequest};
 use axum::response::Response;
 use closer_contracts::id::WorkId;
-use serde::Deserialize;
 use std::sync::Arc;
-
-#[derive(Deserialize)]
-#[serde(deny_unknown_fields)]
-struct Listing {
-    #[serde(default)]
-    all: bool,
-    after: Option<String>,
-    limit: Option<usize>,
-}
-
-#[derive(Deserialize)]
-#[serde(deny_unknown_fields)]
-struct Nothing {}
 
 fn work_id(call: &Call) -> WorkId {
     call.place("work_id").into()
