@@ -58,6 +58,13 @@ impl Talk {
         line
     }
 
+    /// What may be typed next, for people.
+    pub(super) fn next(self, what: &str, arguments: &[&str]) {
+        if !self.json {
+            self.say(&format!("{what}: {}", self.command(arguments)));
+        }
+    }
+
     /// Tells an answer: data to stdout, what went wrong to stderr too.
     pub(super) fn tell(self, answer: &Answer) -> Exit {
         let exit = Exit::from(answer);
