@@ -89,6 +89,9 @@ impl Talk {
     /// Tells why something failed.
     pub(super) fn failed(self, error: &Error) -> Exit {
         let answer = Answer::failed(error);
+        if matches!(error, Error::Store(StoreError::NoRoom(_))) {
+            return self.tell(&answer);
+        }
         let misfit = if let Error::Deployment(misfit) = error { Some(misfit) } else { None };
         let exit = match (matches!(error, Error::Unreachable { .. }), misfit) {
             (true, _) => Exit::Unreachable,

@@ -18,8 +18,7 @@ fn unseen(place: &Place) -> Vec<String> {
 /// A deployment whose file is looked at by a program; it fails with what `broken` holds, and nothing is to be done yet.
 fn looked_at_by_a_program() -> Place {
     let from = "contract = { kind = \"file\", root = \"./var/world\", account = \"local\" }";
-    let script =
-        r#"test -e broken && { cat broken >&2; exit 1; }; printf '{"account":"local","content":"%s"}' "$(cat "$1")""#;
+    let script = r#"if test -e broken; then cat broken >&2; exit 1; fi; printf '{{"account":"local","content":"%s"}}' "$(cat "$1")""#;
     let run = format!(
         "run = {{ program = \"/bin/sh\", arguments = [\"-c\", '''{script}''', \"sh\", \"{{target}}\"], target_root = \"./var/world\", working_directory = \"./var/world\" }}"
     );
