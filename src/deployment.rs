@@ -247,7 +247,6 @@ fn participants(
     for (index, mut entry) in entries.into_iter().enumerate() {
         let field = format!("participant.{index}");
         let identity = entry.remove("identity").unwrap_or(Value::Null);
-        let identity: ActorId = source.typed(&format!("{field}.identity"), identity)?;
         if let Some(Value::String(path)) = entry.get_mut("key_file")
             && let Some(inner) = path.strip_prefix("./")
         {
@@ -255,6 +254,7 @@ fn participants(
         }
         let config = ParticipantConfig::read(&Value::Object(entry));
         let config = config.map_err(|fault| source.misfit(paths::join(&field, &fault.path), fault.reason))?;
+        let identity: ActorId = source.typed(&format!("{field}.identity"), identity)?;
         participants.insert(identity, config);
     }
     Ok(participants)

@@ -15,6 +15,21 @@ pub fn visible(text: &str, keeps_lines: bool) -> String {
     shown
 }
 
+/// The longest line that is told of what a program said, in characters.
+const LINE_CHARACTERS_MAX: usize = 300;
+
+/// What somebody else wrote, as one line of a bounded length: runs of blanks and line breaks are one space.
+#[must_use]
+pub fn one_line(text: &str) -> String {
+    let line = text.split_whitespace().collect::<Vec<_>>().join(" ");
+    let cut: String = line.chars().take(LINE_CHARACTERS_MAX).collect();
+    let shown = visible(&cut, false);
+    match cut.len() < line.len() {
+        true => format!("{shown}..."),
+        false => shown,
+    }
+}
+
 /// Whether a character has no shape of its own and changes how others are read: marks of direction, joiners and spaces of
 /// no width, tags.
 const fn directs(character: char) -> bool {
@@ -34,7 +49,7 @@ const fn directs(character: char) -> bool {
 
 #[cfg(test)]
 mod tests {
-    use super::visible;
+    use super::{one_line, visible};
 
     #[test]
     fn what_directs_or_controls_is_spelled_out() {
@@ -44,6 +59,8 @@ mod tests {
         );
         assert_eq!(visible("one\ntwo", true), "one\ntwo");
         assert_eq!(visible("one\ntwo", false), "one\\u{a}two");
+        assert_eq!(one_line("one\n  two\u{1b}\n"), "one two\\u{1b}");
+        assert_eq!(one_line(&"x".repeat(400)).len(), 303);
         assert_eq!(visible("Größe 10 µm, 東京", false), "Größe 10 µm, 東京");
     }
 }

@@ -32,6 +32,6 @@ pub use declared::Reach;
 pub use mcp::{McpServer, McpServers};
 pub use process::{
     Beside, BrokenLedger, Ended, FileLedger, MemoryLedger, ProcessEnd, ProcessLedger, Program, TaskProcess,
-    end_all_beside, terminate_recorded,
+    end_all_beside, said, terminate_recorded,
 };
 pub use world::{World, WorldConfig};

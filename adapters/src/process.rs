@@ -7,6 +7,7 @@ mod beside;
 mod ledger;
 mod program;
 mod run;
+mod said;
 mod table;
 mod terminate;
 
@@ -14,5 +15,6 @@ pub use beside::{Beside, end_all_beside};
 pub use ledger::{BrokenLedger, FileLedger, MemoryLedger, ProcessLedger, TaskProcess};
 pub use program::Program;
 pub(crate) use run::{Capture, Finished};
+pub use said::said;
 pub(crate) use terminate::terminate_attempt;
 pub use terminate::{Ended, ProcessEnd, terminate_recorded};

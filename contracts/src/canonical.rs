@@ -23,6 +23,16 @@ pub const DEPTH_MAX: usize = 128;
 /// The largest payload, in bytes.
 pub const PAYLOAD_BYTES_MAX: usize = 1 << 20;
 
+/// What is said of a number beyond the integers that every reader holds exactly.
+pub(crate) const OUTSIDE: &str =
+    "an integer outside the safe range, beyond 2^53 - 1 in either direction, is carried as a decimal string";
+
+/// Whether a number is larger than any safe integer. One of so many digits that it was read as a float is one too.
+pub(crate) fn is_outside(number: f64) -> bool {
+    const LAST_SAFE: f64 = 9_007_199_254_740_991.0;
+    number.is_finite() && number.abs() > LAST_SAFE
+}
+
 /// A value with its canonical bytes and their digest, which are never made again.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Canonical<T> {

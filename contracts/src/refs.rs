@@ -1,5 +1,6 @@
 //! Shared references and values: what contracts cite and how they name places, amounts and typed values (C1, Appendix B).
 
+use crate::canonical::{OUTSIDE, is_outside};
 use crate::contract::{Check, check_length};
 use crate::digest::Digest;
 use crate::fault::Fault;
@@ -285,6 +286,7 @@ impl Check for Plain {
                 Value::Number(number) => match (number.as_i64(), number.as_u64()) {
                     (Some(integer), _) => integer.check(),
                     (None, Some(integer)) => integer.check(),
+                    (None, None) if number.as_f64().is_some_and(is_outside) => Err(Fault::schema(OUTSIDE)),
                     (None, None) => Err(Fault::schema("a plain value carries no fractions")),
                 },
                 Value::String(text) => match text.len() <= PLAIN_BYTES_MAX {

@@ -88,7 +88,7 @@ pub enum Input {
         /// Why.
         denial: Denial,
     },
-    /// A target could not be looked at: told once until it is seen again, so that nobody waits for it in silence.
+    /// A target could not be looked at: told once for each cause until it is seen again, so that nobody waits for it in silence.
     Unseen {
         /// What cannot be looked at.
         target: Target,
@@ -98,6 +98,15 @@ pub enum Input {
         obligation_id: ObligationId,
         /// Why it cannot.
         reason: Text,
+    },
+    /// A target that could not be looked at shows again what it showed before: why it was unseen is over.
+    SeenAgain {
+        /// What can be looked at.
+        target: Target,
+        /// How it is looked at.
+        method: ReadbackMethodId,
+        /// The obligation that waits for it.
+        obligation_id: ObligationId,
     },
     /// The scheduler opens an episode on an eligible obligation.
     Open {

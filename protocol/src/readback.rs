@@ -2,8 +2,13 @@
 //!
 //! Spec: SR14, §6.3, C8, DEC-49, DEC-50.
 
+mod looks;
+
+pub use looks::{is_unseen, unseen_by};
+pub(crate) use looks::{seen_again, unseen};
+
 use crate::dispatch::{record_outcome, settled_by};
-use crate::entry::{AttemptStatus, Notice, NoticeKind};
+use crate::entry::AttemptStatus;
 use crate::input::{Input, Reply};
 use crate::ledger;
 use crate::port::Observed;
@@ -113,43 +118,6 @@ pub fn unreconciled(view: &View) -> Vec<AttemptId> {
 pub fn method_for<'a>(view: &'a View, attempt: &Attempt) -> Option<&'a ReadbackMethod> {
     let entry = view.state.operation(&attempt.action.operation)?;
     view.state.readback_method_at(&entry.readback_method)
-}
-
-/// The key of the notice that nothing was seen since the newest observation of a stream: one for each such stretch.
-fn unseen_key(view: &View, stream: &ObservationStreamId, obligation_id: &ObligationId) -> Key {
-    let number = view.observed.get(stream).map_or(0, |(number, _)| *number);
-    Key::new(crate::derived_id("unseen", &format!("{stream}.{number}.{obligation_id}")))
-}
-
-/// What an obligation waits to see and nobody can look at, as it was told.
-pub fn unseen_by<'a>(view: &'a View, obligation_id: &'a ObligationId) -> impl Iterator<Item = &'a Notice> {
-    view.notices.values().map(|notice| &**notice).filter(move |notice| {
-        let stream = notice.subjects.first().map(|stream| ObservationStreamId::new(stream.as_str()));
-        stream.is_some_and(|stream| notice.key == unseen_key(view, &stream, obligation_id))
-    })
-}
-
-/// Tells once that a target cannot be looked at, and refuses to have seen anything (SR14, §6.3).
-pub(crate) fn unseen(
-    deciding: &mut Deciding<'_>,
-    target: &Target,
-    method: &ReadbackMethodId,
-    obligation_id: &ObligationId,
-    reason: &Text,
-) -> Result<Reply, Fault> {
-    let stream = stream_of(method, target);
-    let text = format!("`{}` of `{}` cannot be looked at by `{method}`: {reason}", target.address, target.account);
-    let owner = deciding.view.state.obligation(obligation_id).map(|obligation| obligation.responsible_owner.clone());
-    let notice = Notice {
-        kind: NoticeKind::ResidualInterval,
-        key: unseen_key(deciding.view, &stream, obligation_id),
-        owner,
-        subjects: vec![Key::new(stream.as_str()), Key::new(obligation_id.as_str())],
-        text: crate::intake::bounded(&text),
-    };
-    crate::urgent::record_notice(deciding, notice)?;
-    let denial = Denial::new(Code::UnresolvedRef, CheckKind::Readback, text).of(&target.address);
-    Ok(Reply::Refused(vec![denial]))
 }
 
 /// Drafts the EVIDENCE of an observation for these obligations. With an attempt it is that attempt's readback.

@@ -53,6 +53,7 @@ pub fn lane(input: &Input, view: &View) -> Lane {
         | Input::Issue { .. }
         | Input::Unreadable { .. }
         | Input::Unseen { .. }
+        | Input::SeenAgain { .. }
         | Input::Open { .. }
         | Input::Dispatch { .. }
         | Input::Commit { .. }
@@ -242,6 +243,9 @@ fn decide(
         Input::Unseen { target, method, obligation_id, reason } => {
             readback::unseen(&mut deciding, target, method, obligation_id, reason)?
         }
+        Input::SeenAgain { target, method, obligation_id } => {
+            readback::seen_again(&mut deciding, target, method, obligation_id)?
+        }
         Input::Open { obligation_id, episode_id } => episode::open(&mut deciding, obligation_id, episode_id)?,
         Input::Dispatch { payload_id, adjudication_id } => {
             dispatch::admit(&mut deciding, payload_id, adjudication_id.as_ref(), reads)?
@@ -322,7 +326,7 @@ fn refuse_taken<'a>(
         Input::Dispatch { payload_id, .. } => (Id::from(payload_id), None),
         Input::Performed { attempt_id, .. } => (Id::from(attempt_id), None),
         Input::Commit { delta_id } => (Id::from(delta_id), None),
-        Input::Unseen { target, .. } => (Id::new(target.address.as_str()), None),
+        Input::Unseen { target, .. } | Input::SeenAgain { target, .. } => (Id::new(target.address.as_str()), None),
         Input::Confer(proceed) => (Id::from(proceed.conference_id()), None),
         Input::Unreadable { .. } | Input::Tick | Input::Recover { .. } => (Id::from("sequence"), None),
     };

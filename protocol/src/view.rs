@@ -85,6 +85,14 @@ impl Attempt {
         let sent_at = self.outcome.as_ref().and_then(|outcome| outcome.sent_at.as_ref());
         sent_at.or(self.told_at.as_ref()).unwrap_or(&self.intent.authorized_at)
     }
+
+    /// The outcome that says why nothing was sent, where that is certain: an adapter turned the attempt down.
+    #[must_use]
+    pub fn not_sent(&self) -> Option<&Outcome> {
+        let certain = self.status == AttemptStatus::NoEffectConfirmed;
+        let turned_down = |outcome: &&Outcome| outcome.sent_at.is_none() && outcome.readback_ref.is_none();
+        self.outcome.as_deref().filter(|_| certain).filter(turned_down)
+    }
 }
 
 /// A committed transition.

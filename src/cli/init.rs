@@ -20,7 +20,14 @@ pub(super) fn now() -> Timestamp {
 
 pub(super) async fn init(directory: &Path, talk: Talk) -> Result<Exit, Error> {
     let deployment = Deployment::load(directory, &now())?;
-    wiring::init(&deployment, &mut |line| talk.say(line)).await?;
+    match wiring::init(&deployment, &mut |line| talk.say(line)).await {
+        Err(error @ Error::Actors(closer_actors::Error::Founded)) => {
+            let exit = talk.failed(&error);
+            talk.next("go on with", &["run", &directory.to_string_lossy()]);
+            return Ok(exit);
+        }
+        done => done?,
+    }
     let founding = &deployment.founding;
     let data = json!({
         "store": deployment.store, "profile": founding.profile.profile_id, "items": founding.items.len(),
@@ -34,6 +41,11 @@ pub(super) async fn init(directory: &Path, talk: Talk) -> Result<Exit, Error> {
 }
 
 pub(super) fn restore(backup: &Path, destination: &Path, talk: Talk) -> Result<Exit, Error> {
+    if !closer_store::is_backup(backup) {
+        let shown = backup.to_string_lossy();
+        let absent = Answer::absent(format!("there is no backup at {shown}: no manifest.json lies in it"));
+        return Ok(talk.tell(&absent.hint("make one with", ["backup", &shown])));
+    }
     let copying = progress::spinner("restoring");
     let manifest = closer_store::restore(backup, destination, &mut |bytes| copying.set_position(bytes))?;
     copying.finish_and_clear();

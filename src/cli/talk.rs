@@ -58,6 +58,13 @@ impl Talk {
         line
     }
 
+    /// What may be typed next, for people.
+    pub(super) fn next(self, what: &str, arguments: &[&str]) {
+        if !self.json {
+            self.say(&format!("{what}: {}", self.command(arguments)));
+        }
+    }
+
     /// Tells an answer: data to stdout, what went wrong to stderr too.
     pub(super) fn tell(self, answer: &Answer) -> Exit {
         let exit = Exit::from(answer);
@@ -82,6 +89,9 @@ impl Talk {
     /// Tells why something failed.
     pub(super) fn failed(self, error: &Error) -> Exit {
         let answer = Answer::failed(error);
+        if matches!(error, Error::Store(StoreError::NoRoom(_))) {
+            return self.tell(&answer);
+        }
         let misfit = if let Error::Deployment(misfit) = error { Some(misfit) } else { None };
         let exit = match (matches!(error, Error::Unreachable { .. }), misfit) {
             (true, _) => Exit::Unreachable,

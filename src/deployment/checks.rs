@@ -59,6 +59,7 @@ pub(super) const CHECKS: &[(&str, Must)] = &[
     ("prepare.*.program", By(fits::program)),
     ("prepare.*.creates", Text),
     ("companion.*.program", By(fits::program)),
+    ("mcp_server.*.program", By(fits::program)),
     ("companion.*.ready_ms", AtLeastOne),
     ("hook.*.tool", Text),
     ("hook.*.operation", Named(&[K::Operation])),
@@ -88,11 +89,14 @@ pub(super) const CHECKS: &[(&str, Must)] = &[
 
     ("readback_method.*.source", Named(&[K::ObservedSource])),
     ("readback_method.*.contract", By(fits::readback_contract)),
+    ("readback_method.*.contract.**.program", By(fits::program)),
+    ("readback_method.*.contract.openssl", By(fits::program)),
     ("operation.*.readback_method", Against(fits::readback_method)),
     ("operation.*.identifying_parameters.*", Against(fits::identifying_parameter)),
     ("operation.*.verification.identity", Named(&[K::Identity])),
     ("operation.*.verification.expires_at", Later),
     ("operation.*.contract", Against(fits::operation_contract)),
+    ("operation.*.contract.**.program", By(fits::program)),
 
     ("rule.*.body.age_ms_max", AtLeastOne),
     ("rule.*.body.shown.targets", Against(fits::shown_targets)),

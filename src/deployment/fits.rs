@@ -56,12 +56,29 @@ pub(super) fn store(declared: &Declared, value: &Value) -> Result<(), Fault> {
     }
 }
 
-/// The program is one that can be found now.
+/// The program is one that can be found and started now, or one that a preparation makes.
 pub(super) fn program(declared: &Declared, value: &Value) -> Result<(), Fault> {
-    match value.as_str() {
-        Some("") => Err(Fault::schema("name a program")),
-        Some(text) => process::absolute_program(text, &declared.directory).map(drop).map_err(Fault::schema),
-        None => Ok(()),
+    use std::os::unix::fs::PermissionsExt;
+    let text = match value.as_str() {
+        Some("") => return Err(Fault::schema("name a program")),
+        Some(text) => text,
+        None => return Ok(()),
+    };
+    let program = PathBuf::from(process::absolute_program(text, &declared.directory).map_err(Fault::schema)?);
+    let prepared = paths::find(&declared.file, "prepare.*.creates").into_iter().any(|(_, made)| {
+        made.as_str().is_some_and(|made| plain(&program).starts_with(plain(&declared.directory.join(made))))
+    });
+    let no = |reason: &str| {
+        let shown = program.display();
+        Err(Fault::schema(format!("{reason} `{shown}`; name a program that is installed, or by `./` from this file")))
+    };
+    if prepared {
+        return Ok(());
+    }
+    match std::fs::metadata(&program) {
+        Ok(found) if found.is_file() && found.permissions().mode() & 0o111 != 0 => Ok(()),
+        Ok(_) => no("nothing that can be run lies at"),
+        Err(_) => no("there is no program at"),
     }
 }
 

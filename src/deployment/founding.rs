@@ -39,6 +39,9 @@ const ITEMS: [&str; 17] = [
     "coalition",
 ];
 
+/// The other sections that a founding is read from.
+const SECTIONS: [&str; 4] = ["profile", "declaration", "reentry", "obligation"];
+
 /// How long a year is for things that are to be looked at again within one.
 const YEAR_MS: u64 = 365 * 24 * 3_600_000;
 
@@ -54,6 +57,10 @@ pub(super) fn found(
     directory: &Path,
     now: &Timestamp,
 ) -> Result<Founding, Misfit> {
+    let known = |section: &str| SECTIONS.contains(&section) || ITEMS.contains(&section);
+    if let Some(unknown) = file.keys().find(|section| !known(section)) {
+        return Err(source.misfit(unknown.as_str(), "there is no such section; docs/deployment.md lists them"));
+    }
     let profile = profile(source, &mut file, directory)?;
     let founding_auth = json!({
         "id": profile.profile_id,
@@ -75,9 +82,6 @@ pub(super) fn found(
     }
     items.extend(reading.standard(&items)?);
     let obligations = reading.obligations(&mut file, &declarations, &items)?;
-    if let Some(unknown) = file.keys().next() {
-        return Err(source.misfit(unknown.as_str(), "there is no such section; docs/deployment.md lists them"));
-    }
     Ok(Founding { profile, items, declarations, obligations })
 }
 

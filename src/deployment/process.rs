@@ -68,6 +68,19 @@ pub(crate) fn absolute_program(text: &str, directory: &Path) -> Result<String, S
     }
 }
 
+/// Removes whatever lies there, if anything does.
+fn remove(path: &Path) -> io::Result<()> {
+    let removed = match std::fs::symlink_metadata(path) {
+        Ok(found) if found.is_dir() => std::fs::remove_dir_all(path),
+        Ok(_) => std::fs::remove_file(path),
+        Err(error) => Err(error),
+    };
+    match removed {
+        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(()),
+        removed => removed,
+    }
+}
+
 fn command(program: &str, arguments: &[String], directory: &Path) -> Result<std::process::Command, String> {
     let mut command = std::process::Command::new(absolute_program(program, directory)?);
     command.args(arguments).current_dir(directory).stdin(Stdio::null());
@@ -76,29 +89,42 @@ fn command(program: &str, arguments: &[String], directory: &Path) -> Result<std:
 }
 
 impl Command {
-    /// Runs it to its end in the deployment's folder, unless what it makes is there. Tells whether it ran.
+    /// Runs it to its end in the deployment's folder, unless what it makes is there. Tells whether it ran. What a run that
+    /// failed or broke off has made is removed, so that nobody takes it for the whole.
     ///
     /// # Errors
     /// What could not be started, or how it ended and what it said.
     pub fn run(&self, directory: &Path) -> Result<bool, String> {
-        if let Some(made) = self.creates.as_ref().map(|made| directory.join(made)) {
-            if made.exists() {
-                return Ok(false);
-            }
-            if let Some(folder) = made.parent() {
-                std::fs::create_dir_all(folder).map_err(|error| format!("{}: {error}", folder.display()))?;
-            }
+        let Some(creates) = &self.creates else { return self.carry_out(directory).map(|()| true) };
+        let made = directory.join(creates);
+        let begun = directory.join(format!("{}.preparing", creates.trim_end_matches('/')));
+        let told = |path: &Path, error: io::Error| format!("{}: {error}", path.display());
+        match (begun.exists(), made.exists()) {
+            (true, _) => remove(&made).map_err(|error| told(&made, error))?,
+            (false, true) => return Ok(false),
+            (false, false) => {}
         }
+        if let Some(folder) = made.parent() {
+            std::fs::create_dir_all(folder).map_err(|error| told(folder, error))?;
+        }
+        std::fs::write(&begun, "").map_err(|error| told(&begun, error))?;
+        let carried_out = self.carry_out(directory);
+        if carried_out.is_err() {
+            remove(&made).map_err(|error| told(&made, error))?;
+        }
+        remove(&begun).map_err(|error| told(&begun, error))?;
+        carried_out.map(|()| true)
+    }
+
+    fn carry_out(&self, directory: &Path) -> Result<(), String> {
         let output = command(&self.program, &self.arguments, directory)?.output();
         let output = output.map_err(|error| format!("`{}` could not be started: {error}", self.program))?;
         match output.status.success() {
-            true => Ok(true),
-            false => Err(format!(
-                "`{}` ended with {}: {}",
-                self.program,
-                output.status,
-                String::from_utf8_lossy(&output.stderr).trim()
-            )),
+            true => Ok(()),
+            false => {
+                let said = closer_adapters::said(&output.stderr).map(|said| format!(": {said}")).unwrap_or_default();
+                Err(format!("`{}` ended with {}{said}", self.program, output.status))
+            }
         }
     }
 }

@@ -6,6 +6,7 @@ use std::collections::BTreeMap;
 use std::fmt;
 use std::ops::Range;
 use std::path::{Path, PathBuf};
+use std::string::FromUtf8Error;
 use toml::Spanned;
 use toml::de::{DeTable, DeValue};
 
@@ -69,14 +70,19 @@ impl Source {
     pub(super) fn read(file: &Path) -> Result<(Self, Map<String, Value>), Misfit> {
         let whole = |reason: String| Misfit { file: file.to_owned(), line: 0, column: 0, field: String::new(), reason };
         let metadata = std::fs::metadata(file);
-        if metadata.as_ref().is_err_and(|error| error.kind() == std::io::ErrorKind::NotFound) {
+        let absent = [std::io::ErrorKind::NotFound, std::io::ErrorKind::NotADirectory];
+        if metadata.as_ref().is_err_and(|error| absent.contains(&error.kind())) {
             return Err(whole(ABSENT.to_owned()));
         }
         let bytes = metadata.map_err(|error| whole(format!("cannot be read: {error}")))?.len();
         if bytes > FILE_BYTES_MAX {
             return Err(whole(format!("has {bytes} bytes, at most {FILE_BYTES_MAX} are read")));
         }
-        let text = std::fs::read_to_string(file).map_err(|error| whole(format!("cannot be read: {error}")))?;
+        let bytes = std::fs::read(file).map_err(|error| whole(format!("cannot be read: {error}")))?;
+        let text = match String::from_utf8(bytes) {
+            Ok(text) => text,
+            Err(error) => return Err(Self::no_text(file, &error)),
+        };
         let mut source = Self { file: file.to_owned(), text, places: BTreeMap::new() };
         let text = source.text.clone();
         let table = DeTable::parse(&text).map_err(|error| {
@@ -85,6 +91,24 @@ impl Source {
         })?;
         let value = source.table(String::new(), table.get_ref())?;
         Ok((source, value))
+    }
+
+    /// Bytes that are no text: told by line and column, and by the field in which they stand where the rest can be read.
+    fn no_text(file: &Path, error: &FromUtf8Error) -> Misfit {
+        let at = error.utf8_error().valid_up_to();
+        let text = String::from_utf8_lossy(error.as_bytes()).into_owned();
+        let mut source = Self { file: file.to_owned(), text: text.clone(), places: BTreeMap::new() };
+        let (line, column) = source.line_column(at);
+        if let Ok(table) = DeTable::parse(&text)
+            && let Err(misfit) = source.table(String::new(), table.get_ref())
+        {
+            tracing::debug!(%misfit, "the rest of the file does not fit either");
+        }
+        let before = source.places.iter().filter(|(_, place)| **place <= at);
+        let field =
+            before.max_by_key(|(path, place)| (**place, path.len())).map_or_else(String::new, |(path, _)| path.clone());
+        let reason = "this is no UTF-8 text; save the file as UTF-8".to_owned();
+        Misfit { file: file.to_owned(), line, column, field, reason }
     }
 
     fn line_column(&self, offset: usize) -> (usize, usize) {
@@ -120,12 +144,21 @@ impl Source {
         serde_path_to_error::deserialize(value).map_err(|error| {
             let inner = error.path().to_string();
             let inner = inner.replace('[', ".").replace(']', "");
-            let path = match inner.as_str() {
-                "." | "" => field.to_owned(),
+            let path = match inner.trim_start_matches('.') {
+                "" => field.to_owned(),
                 inner => format!("{field}.{inner}"),
             };
-            self.misfit(path, error.into_inner().to_string())
+            let reason = error.into_inner().to_string();
+            self.misfit(self.unknown(&path, &reason).unwrap_or(path), reason)
         })
+    }
+
+    /// The place of a key that nothing is read from, where only what encloses it was told.
+    fn unknown(&self, path: &str, reason: &str) -> Option<String> {
+        let name = reason.strip_prefix("unknown field `")?.split('`').next()?;
+        let (within, end) = (format!("{path}."), format!(".{name}"));
+        let mut found = self.places.keys().filter(|place| place.starts_with(&within) && place.ends_with(&end));
+        found.next().filter(|_| !path.ends_with(&end)).cloned()
     }
 
     fn note(&mut self, path: &str, span: Range<usize>) {
@@ -150,7 +183,9 @@ impl Source {
             DeValue::Datetime(instant) => Value::String(instant.to_string()),
             DeValue::Integer(integer) => {
                 let parsed = i64::from_str_radix(integer.as_str(), integer.radix());
-                Value::from(parsed.map_err(|_| self.misfit(&path, "the integer is too large"))?)
+                Value::from(parsed.map_err(|_| {
+                    self.misfit(&path, "this integer is outside the range of 64 bits; write a smaller one")
+                })?)
             }
             DeValue::Float(_) => {
                 return Err(self.misfit(&path, "fractions are not used here; write an integer in a smaller unit"));

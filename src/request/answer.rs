@@ -96,6 +96,9 @@ impl Answer {
         }
         let text = error.told();
         match error {
+            Error::Store(StoreError::NoRoom(_)) => {
+                Self::refused(&[Denial::new(RefusalCode::StorageFull, CheckKind::Runtime, text)])
+            }
             Error::Store(StoreError::Corruption(damage))
             | Error::Actors(closer_actors::Error::Store(StoreError::Corruption(damage))) => record::damaged(damage),
             Error::Divergence(_)

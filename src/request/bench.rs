@@ -3,6 +3,7 @@
 use super::{Answer, words};
 use crate::error::Error;
 use crate::space::Space;
+use crate::visible::one_line;
 use closer_contracts::Digest;
 use closer_contracts::audit::{DecisionType, UserDecision};
 use closer_contracts::briefcase::{GrantProposal, PacketStatus};
@@ -125,7 +126,14 @@ pub(super) fn words_of(fate: &Fate) -> String {
         Fate::Waiting => "waits to run".to_owned(),
         Fate::Ran(attempt) => format!("ran as {attempt} and was read back"),
         Fate::NoEffect(attempt) => format!("was sent as {attempt}, and the target shows no effect"),
-        Fate::Unknown(attempt) => format!("was sent as {attempt}; what became of it is not known"),
+        Fate::NotSent(attempt, why, until) => {
+            let why = one_line(why.as_str());
+            let rest = until.as_ref().map_or_else(String::new, |until| {
+                format!("; it waits to run when the obligation is next worked on, until {}", until.as_str())
+            });
+            format!("was refused at dispatch as {attempt}, and nothing was sent: {why}{rest}")
+        }
+        Fate::Unknown(attempt) => format!("was let go as {attempt}; what became of it is not known"),
         Fate::Refused(code, facts) if facts.is_empty() => format!("was refused: {code}"),
         Fate::Refused(code, facts) => format!("was refused: {code}: {}", facts.join("; ")),
         Fate::Lapsed(why) => format!("was never tried: {why}"),

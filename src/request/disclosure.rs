@@ -23,6 +23,9 @@ pub(super) async fn export(
     purpose: Option<PurposeId>,
     items: Vec<ArtifactId>,
 ) -> Result<Answer, Error> {
+    if space.view().state.identity(&recipient).is_none() {
+        return Ok(Answer::not_found("identity", recipient.as_str()));
+    }
     let receipt = match released(space, identity, recipient, purpose, items).await? {
         Ok(receipt) => receipt,
         Err(answer) => return Ok(answer),

@@ -3,13 +3,13 @@
 use super::{Answer, bench, words};
 use crate::error::Error;
 use crate::space::Space;
+use crate::visible::one_line;
 use closer_contracts::evidence::Evidence;
 use closer_contracts::id::{DecisionId, ObligationId};
 use closer_contracts::item::{AffectedScope, Restriction};
 use closer_contracts::obligation::Obligation;
 use closer_contracts::record::Position;
 use closer_contracts::refusal::Refusal;
-use closer_protocol::entry::AttemptStatus;
 use closer_protocol::episode::{self, Next};
 use closer_protocol::follow_up;
 use closer_protocol::view::{Attempt, Episode, OnRecord, Packet, View};
@@ -37,7 +37,7 @@ pub(super) fn why(space: &dyn Space, id: &ObligationId) -> Result<Answer, Error>
         let at = refusal.refused_at.as_str();
         format!("  {at} {} {}: {}{offending}", refusal.subject, refusal.code.as_str(), refusal.reason)
     }));
-    let not_sent = not_sent(&view, id, &mut text);
+    let not_sent = not_sent(&view, obligation, &mut text);
     let answered = answered(&view, id, &mut text);
     let wakes = wakes(&view, obligation, &at, &mut text);
     let data = json!({
@@ -57,20 +57,27 @@ fn packets_about<'a>(view: &'a View, id: &'a ObligationId) -> impl Iterator<Item
     view.packets.iter().filter(move |(_, packet)| packet.packet.body.obligation_ids.contains(id))
 }
 
-/// The attempts that an adapter turned down: nothing was sent, and the adapter says why.
-fn not_sent(view: &View, id: &ObligationId, text: &mut Vec<String>) -> Vec<Value> {
+/// The attempts that an adapter turned down: nothing was sent, and the adapter says why. One that another attempt followed
+/// is over, and so are all of them once the obligation is settled.
+fn not_sent(view: &View, obligation: &Obligation, text: &mut Vec<String>) -> Vec<Value> {
+    let id = &obligation.obligation_id;
     let mut told = Vec::new();
-    for attempt in view.attempts.values().filter(|attempt| attempt.intent.obligation_id == *id) {
-        let certain = attempt.status == AttemptStatus::NoEffectConfirmed;
-        let Some(outcome) = attempt.outcome.as_ref().filter(|outcome| certain && outcome.sent_at.is_none()) else {
-            continue;
-        };
+    let own: Vec<_> = view.attempts.values().filter(|attempt| attempt.intent.obligation_id == *id).collect();
+    let is_followed = |attempt: &Attempt| {
+        own.iter().any(|other| {
+            let same =
+                other.action.operation == attempt.action.operation && other.action.target == attempt.action.target;
+            same && other.intent.authorized_at > attempt.intent.authorized_at
+        })
+    };
+    let standing = own.iter().filter(|attempt| obligation.status.is_open() && !is_followed(attempt));
+    for (attempt, outcome) in standing.filter_map(|attempt| Some((attempt, attempt.not_sent()?))) {
         if told.is_empty() {
             text.push("Not sent:".to_owned());
         }
         let at = attempt.told_at.as_ref().map_or("", |at| at.as_str());
         let (operation, address) = (&attempt.action.operation, &attempt.action.target.address);
-        text.push(format!("  {at} {operation} on `{address}`: {}", outcome.reason));
+        text.push(format!("  {at} {operation} on `{address}`: {}", one_line(outcome.reason.as_str())));
         told.push(json!({
             "attempt_id": attempt.intent.attempt_id, "operation": operation, "target": attempt.action.target,
             "told_at": attempt.told_at, "reason": outcome.reason,
@@ -110,7 +117,7 @@ pub(super) fn ended(view: &View, episode: &Episode) -> Value {
 pub(super) fn ended_in_words(episode: &Episode) -> String {
     let end = episode.end.map_or("under way", |end| end.as_str());
     match &episode.end_reason {
-        Some(reason) => format!("{end}: {reason}"),
+        Some(reason) => format!("{end}: {}", one_line(reason.as_str())),
         None => end.to_owned(),
     }
 }
@@ -145,16 +152,17 @@ fn waiting(view: &View, obligation: &Obligation, at: &Moment, text: &mut Vec<Str
         ));
         let reason = attempt.outcome.as_ref().map(|outcome| &outcome.reason);
         let limits = last_look(view, attempt).map_or(&[][..], |look| &look.limitations);
-        text.extend(reason.map(|reason| format!("  {reason}")));
-        text.extend(limits.iter().map(|limit| format!("  the last look at it: {limit}")));
+        text.extend(reason.map(|reason| format!("  {}", one_line(reason.as_str()))));
+        text.extend(limits.iter().map(|limit| format!("  the last look at it: {}", one_line(limit.as_str()))));
         told.push(json!({
             "for": "reconciliation", "attempt_id": attempt.intent.attempt_id, "status": attempt.status,
             "reason": reason, "last_look": limits,
         }));
     }
     for notice in readback::unseen_by(view, id) {
-        text.push(format!("Nobody can see what it waits for: {}", notice.text));
-        told.push(json!({ "for": "observation", "notice": notice.key, "reason": notice.text }));
+        let reason = one_line(notice.text.as_str());
+        text.push(format!("Nobody can see what it waits for: {reason}"));
+        told.push(json!({ "for": "observation", "notice": notice.key, "reason": reason }));
     }
     told.extend(under_way(view, id, at, text));
     told

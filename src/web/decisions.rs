@@ -83,7 +83,7 @@ pub(super) async fn given(
         let (_, kind_words, sign) = kind(Some(entry.decision_type));
         let mood = match entry.fate.as_str() {
             "ran" => "good",
-            "unknown" | "no_effect" | "refused" => "bad",
+            "unknown" | "no_effect" | "not_sent" | "refused" => "bad",
             _ => "plain",
         };
         Some(Given {

@@ -137,8 +137,9 @@ impl Looker {
         };
         match self.known(&view, &method, &shown) {
             // What a readback has shown is told by what became of its attempt.
-            Some(newest) if newest.body.readback.is_some() => Ok(()),
+            Some(newest) if newest.body.readback.is_some() => self.seen_again(space, &view).await,
             Some(newest) => {
+                self.seen_again(space, &view).await?;
                 let reference = reference(&newest.body.evidence_id, &newest.payload);
                 self.announce(space, &view, &reference).await
             }
@@ -204,7 +205,17 @@ impl Looker {
         Ok(())
     }
 
-    /// Has it recorded, once, that nobody can look.
+    /// Has it recorded that what could not be looked at shows again what it showed before.
+    async fn seen_again(&self, space: &Running, view: &View) -> Result<(), Error> {
+        let unseen = |id: &&ObligationId| readback::is_unseen(view, &self.target, &self.method, id);
+        for obligation_id in self.obligations.iter().filter(unseen) {
+            let (target, method, obligation_id) = (self.target.clone(), self.method.clone(), obligation_id.clone());
+            space.submit(Input::SeenAgain { target, method, obligation_id }).await?;
+        }
+        Ok(())
+    }
+
+    /// Has it recorded, once for each cause, that nobody can look.
     async fn unseen(&self, space: &Running, reason: &str) -> Result<(), Error> {
         for obligation_id in &self.obligations {
             let (target, method) = (self.target.clone(), self.method.clone());

@@ -40,17 +40,25 @@ impl Log {
     /// Copies everything durable to an empty or new folder, beside whatever the log does meanwhile.
     ///
     /// # Errors
-    /// `NotEmpty`, and whatever the system says.
+    /// `NotEmpty`, `NoRoom`, and whatever the system says; then nothing of it is left behind.
     pub fn backup(&self, destination: &Path, progress: &mut dyn FnMut(u64)) -> Result<Manifest, StoreError> {
         self.undamaged()?;
+        let was_there = destination.exists();
         let target = empty(destination)?;
+        self.copy_to(&target, progress).map_err(|error| match discard(destination, was_there) {
+            Ok(()) => roomless(error, destination),
+            Err(undone) => undone,
+        })
+    }
+
+    fn copy_to(&self, target: &RealDisk, progress: &mut dyn FnMut(u64)) -> Result<Manifest, StoreError> {
         let mut manifest = Manifest { format_version: segment::FORMAT_VERSION, files: Vec::new() };
         let mut done = 0;
         for (number, file, end, closed) in self.durable_segments() {
             let reading = StoreError::io(format!("reading segment {number}"));
             let bytes = if closed { file.len().map_err(reading)? } else { end };
             let name = segment::name(number);
-            let digest = copy(&*file, bytes, &target, &name)?;
+            let digest = copy(&*file, bytes, target, &name)?;
             manifest.files.push(ManifestFile { name, bytes, digest });
             done += bytes;
             progress(done);
@@ -61,6 +69,14 @@ impl Log {
         target.sync_dir().map_err(StoreError::io("writing the backup"))?;
         Ok(manifest)
     }
+}
+
+/// Whether a backup lies here, as far as its manifest tells.
+#[must_use]
+pub fn is_backup(folder: &Path) -> bool {
+    use std::io::ErrorKind::{NotADirectory, NotFound};
+    let manifest = std::fs::metadata(folder.join(MANIFEST));
+    !manifest.is_err_and(|error| matches!(error.kind(), NotFound | NotADirectory))
 }
 
 /// Restores a backup as a new store in an empty or new folder, byte for byte, checking every file against the manifest.
@@ -86,10 +102,8 @@ pub fn restore(source: &Path, destination: &Path, progress: &mut dyn FnMut(u64))
     let part = destination.join(PART);
     let target = RealDisk::at(&part).map_err(StoreError::io("creating the store"))?;
     if let Err(error) = restore_files(&manifest, &from, &target, progress) {
-        let removed = std::fs::remove_dir_all(&part);
-        let removed = removed.and_then(|()| if was_there { Ok(()) } else { std::fs::remove_dir(destination) });
-        removed.map_err(StoreError::io("removing an unfinished restore"))?;
-        return Err(error);
+        discard(destination, was_there)?;
+        return Err(roomless(error, destination));
     }
     root.rename(PART, "log").and_then(|()| root.sync_dir()).map_err(StoreError::io("finishing the restore"))?;
     Ok(manifest)
@@ -116,6 +130,31 @@ fn restore_files(
         progress(done);
     }
     target.sync_dir().map_err(StoreError::io("writing the store"))
+}
+
+/// Takes back what was begun in a folder that was empty or new; the folder too where it was new.
+fn discard(folder: &Path, was_there: bool) -> Result<(), StoreError> {
+    let emptied = || -> std::io::Result<()> {
+        for entry in std::fs::read_dir(folder)? {
+            let entry = entry?;
+            match entry.file_type()?.is_dir() {
+                true => std::fs::remove_dir_all(entry.path())?,
+                false => std::fs::remove_file(entry.path())?,
+            }
+        }
+        if was_there { Ok(()) } else { std::fs::remove_dir(folder) }
+    };
+    emptied().map_err(StoreError::io(format!("removing what was begun in {}", folder.display())))
+}
+
+/// A full disk under the destination, told as such: the store itself may have room.
+fn roomless(error: StoreError, destination: &Path) -> StoreError {
+    use std::io::ErrorKind::{FileTooLarge, QuotaExceeded, StorageFull};
+    let kind = if let StoreError::Io { source, .. } = &error { Some(source.kind()) } else { None };
+    match kind.is_some_and(|kind| matches!(kind, StorageFull | QuotaExceeded | FileTooLarge)) {
+        true => StoreError::NoRoom(destination.display().to_string()),
+        false => error,
+    }
 }
 
 /// The folder, if it is new or empty.

@@ -48,6 +48,9 @@ pub enum StoreError {
     /// The destination of a restore or backup is not empty.
     #[error("the destination `{0}` is not empty")]
     NotEmpty(String),
+    /// The destination of a restore or backup has too little room; nothing is left of it there.
+    #[error("there is too little room at `{0}`; nothing was left behind there")]
+    NoRoom(String),
     /// A backup does not agree with its manifest.
     #[error("the backup does not agree with its manifest: {0}")]
     Manifest(String),

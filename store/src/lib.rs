@@ -18,7 +18,7 @@ pub mod verify;
 pub mod backup;
 pub mod derived;
 
-pub use backup::restore;
+pub use backup::{is_backup, restore};
 pub use closer_contracts::record::Appended;
 pub use derived::{StateChange, StateRow, StateSink};
 pub use disk::{Disk, RealDisk, SimDisk};

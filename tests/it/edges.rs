@@ -209,12 +209,9 @@ fn output_that_is_lost_is_told() {
 #[test]
 fn a_cause_is_said_once() {
     let place = founded();
-    let told = called({
-        let mut command = Command::new(CLOSER);
-        command.args(["restore", "/nowhere/backup"]).arg(place.path().join("again"));
-        command
-    });
-    assert_eq!(told.stderr.matches("No such file").count(), 1, "{told:?}");
+    let file = place.path().join("closer.toml");
+    let told = place.call(&["backup", file.to_str().unwrap()]).expect(1);
+    assert_eq!(told.stderr.matches("File exists").count(), 1, "{told:?}");
 }
 
 /// What is told to be typed next can be typed as it stands.

@@ -34,6 +34,8 @@ mod model;
 #[cfg(test)]
 mod notify;
 #[cfg(test)]
+mod obstacles;
+#[cfg(test)]
 mod profile;
 #[cfg(test)]
 mod readme;
@@ -45,3 +47,5 @@ mod store;
 mod urgent;
 #[cfg(test)]
 mod web;
+#[cfg(test)]
+mod wrong_calls;

@@ -140,6 +140,34 @@ const BOUNDS: &[Case] = &[
     case(("creates = \"var/world/target\"", "creates = \"\""), "prepare.0.creates", "creates", "is empty"),
 ];
 
+/// A key that nothing is read from, in every kind of place.
+#[rustfmt::skip]
+const KEYS: &[Case] = &[
+    case(("store = \"var/store\"", "stor = \"var/store\""), "run.stor", "stor =", "unknown field `stor`"),
+    case(("creates = ", "crates = "), "prepare.0.crates", "crates =", "unknown field `crates`"),
+    case(("every_ms = 100", "evry_ms = 100"), "observation.0.evry_ms", "evry_ms =", "unknown field `evry_ms`"),
+    case(("source_id = \"source.files\", entity_ref", "sorce_id = \"source.files\", entity_ref"), "observation.0.event.sorce_id", "sorce_id =", "unknown field `sorce_id`"),
+    case(("{ on = \"entity\", entity_ref = \"word\"", "{ on = \"entity\", entty_ref = \"word\""), "obligation.0.dependencies.1.watch.entty_ref", "entty_ref =", "unknown field `entty_ref`"),
+    case((TIMED, "predicate = { operator = \"TimeReached\", att = \"now+14d\" }"), "reentry.0.predicate.att", "att =", "unknown field `att`"),
+    case(("identity = \"agent.worker\"", "identty = \"agent.worker\""), "participant.0.identty", "identty =", "unknown field `identty`"),
+    case(("[profile]\n", "[profle]\n"), "profle", "[profle]", "no such section"),
+    case(("[[grant]]", "[[grnt]]"), "grnt", "[[grnt]]", "no such section"),
+    case(("user = \"user.owner\"", "usr = \"user.owner\""), "profile.usr", "usr =", "unknown field `usr`"),
+];
+
+/// A program that is not there, wherever one is declared.
+#[rustfmt::skip]
+const PROGRAMS: &[Case] = &[
+    case(("program = \"touch\"", "program = \"./touch\""), "prepare.0.program", "./touch", "there is no program at"),
+    case(("program = \"touch\"", "program = \"/nope/touch\""), "prepare.0.program", "/nope/touch", "there is no program at"),
+    case(("program = \"touch\"", "program = \"./closer.toml\""), "prepare.0.program", "./closer.toml", "nothing that can be run"),
+    case(("program = \"/bin/sh\"", "program = \"./openssl\""), "operation.0.contract.run.program", "./openssl", "there is no program at"),
+    case((READ, "contract = { kind = \"x509_file\", root = \"./var/world\", account = \"local\", openssl = \"./openssl\" }"), "readback_method.0.contract.openssl", "./openssl", "there is no program at"),
+    case((READ, "contract = { kind = \"command\", account_member = \"a\", run = { program = \"/nope/look\", arguments = [] } }"), "readback_method.0.contract.run.program", "/nope/look", "there is no program at"),
+    case(("[profile]\n", "[[companion]]\nprogram = \"./beside\"\n\n[profile]\n"), "companion.0.program", "./beside", "there is no program at"),
+    case(("[profile]\n", "[[mcp_server]]\nname = \"notes\"\nprogram = \"./notes\"\narguments = []\n\n[profile]\n"), "mcp_server.0.program", "./notes", "there is no program at"),
+];
+
 /// Bounds of a parameter, which the sound deployment has none of.
 #[rustfmt::skip]
 const PARAMETERS: &[Case] = &[
@@ -196,6 +224,42 @@ fn a_bound_that_leaves_nothing_is_told() {
     );
     init(&Place::with(&bounded)).expect(0);
     check(&bounded, PARAMETERS);
+}
+
+#[test]
+fn a_key_that_nothing_is_read_from_is_told() {
+    check(&counting("conditional"), KEYS);
+}
+
+/// A program that is not there is told before anything is prepared; one that a preparation makes may still be missing.
+#[test]
+fn a_program_that_is_not_there_is_told() {
+    check(&counting("conditional"), PROGRAMS);
+    let made = "[[prepare]]\nprogram = \"cp\"\narguments = [\"/bin/sh\", \"var/world/sh\"]\ncreates = \"var/world/sh\"\n\n[profile]\n";
+    let text = counting("conditional")
+        .replace("[profile]\n", made)
+        .replace("program = \"/bin/sh\"", "program = \"./var/world/sh\"");
+    init(&Place::with(&text)).expect(0);
+}
+
+/// Bytes that are no text are told by line, column and the field in which they stand.
+#[test]
+fn bytes_that_are_no_text_are_told_by_their_place() {
+    let text = counting("conditional");
+    for (before, field) in [("text = \"Makes the file", "operation.0.text"), ("scope = [\"cou", "profile.scope.0")] {
+        let at = text.find(before).unwrap() + before.len();
+        let mut bytes = text.clone().into_bytes();
+        bytes.insert(at, 0xff);
+        let place = Place::with("");
+        std::fs::write(place.path().join("closer.toml"), bytes).unwrap();
+        let misfit = init(&place).expect(1).json();
+        assert_eq!(
+            (&misfit["field"], misfit["line"].as_u64()),
+            (&Value::from(field), Some(text[..at].lines().count() as u64)),
+            "{misfit}"
+        );
+        assert!(misfit["error"].as_str().unwrap().contains("UTF-8") && misfit["column"].is_u64(), "{misfit}");
+    }
 }
 
 /// `run` founds too, and refuses as `init` does.

@@ -54,7 +54,8 @@ pub(super) fn run(program: &Program, target: &Target, ledger: &dyn ProcessLedger
             Err(format!("the program printed {} bytes, more than are read", stdout.total))
         }
         Finished::Exited { status, stderr, .. } => {
-            Err(format!("the program ended with status {status}: {}", String::from_utf8_lossy(&stderr.bytes)))
+            let said = crate::said(&stderr.bytes).map(|said| format!(": {said}")).unwrap_or_default();
+            Err(format!("the program ended with status {status}{said}"))
         }
     }
 }

@@ -2,7 +2,7 @@
 //!
 //! Payloads carry no fractions at all (DEC-04), so a number with a fraction or exponent is refused here.
 
-use super::DEPTH_MAX;
+use super::{DEPTH_MAX, OUTSIDE, is_outside};
 use crate::contract::INTEGER_MAX;
 use crate::fault::Fault;
 use serde::de::{DeserializeSeed, Deserializer, Error, MapAccess, SeqAccess, Visitor};
@@ -61,19 +61,23 @@ impl<'de> Visitor<'de> for Strict {
     fn visit_u64<E: Error>(self, value: u64) -> Result<Value, E> {
         match value <= INTEGER_MAX {
             true => Ok(Value::from(value)),
-            false => Err(E::custom("an integer beyond 2^53 - 1 is carried as a decimal string")),
+            false => Err(E::custom(OUTSIDE)),
         }
     }
 
     fn visit_i64<E: Error>(self, value: i64) -> Result<Value, E> {
         match value.unsigned_abs() <= INTEGER_MAX {
             true => Ok(Value::from(value)),
-            false => Err(E::custom("an integer beyond 2^53 - 1 is carried as a decimal string")),
+            false => Err(E::custom(OUTSIDE)),
         }
     }
 
-    fn visit_f64<E: Error>(self, _: f64) -> Result<Value, E> {
-        Err(E::custom("a number with a fraction or exponent has no place in a payload"))
+    fn visit_f64<E: Error>(self, value: f64) -> Result<Value, E> {
+        // An integer that 64 bits do not hold arrives here too.
+        match is_outside(value) {
+            true => Err(E::custom(OUTSIDE)),
+            false => Err(E::custom("a number with a fraction or exponent has no place in a payload")),
+        }
     }
 
     fn visit_str<E: Error>(self, value: &str) -> Result<Value, E> {

@@ -4,7 +4,7 @@
 //! flattened map) and nesting beyond 128: `serde_jcs` would write each of them silently as something else. For everything
 //! else the bytes are those of `serde_jcs`, to which every debug build holds each writing.
 
-use super::DEPTH_MAX;
+use super::{DEPTH_MAX, OUTSIDE, is_outside};
 use crate::contract::INTEGER_MAX;
 use crate::fault::Fault;
 use serde::{Serialize, ser};
@@ -57,8 +57,11 @@ impl ser::Error for Defect {
     }
 }
 
-fn fraction() -> Defect {
-    Defect("a floating-point number has no place in a payload".into())
+fn float(value: f64) -> Defect {
+    match is_outside(value) {
+        true => Defect(OUTSIDE.into()),
+        false => Defect("a floating-point number has no place in a payload".into()),
+    }
 }
 
 struct Writer {
@@ -74,7 +77,7 @@ impl Writer {
 
     fn integer(&mut self, value: i128) -> Result<(), Defect> {
         if value.unsigned_abs() > u128::from(INTEGER_MAX) {
-            return Err(Defect("an integer beyond 2^53 - 1 is carried as a decimal string".into()));
+            return Err(Defect(OUTSIDE.into()));
         }
         write!(self.bytes, "{value}").map_err(|error| Defect(error.to_string()))
     }
@@ -271,12 +274,12 @@ impl<'a> ser::Serializer for &'a mut Writer {
         self.integer(v.into())
     }
 
-    fn serialize_f32(self, _: f32) -> Result<(), Defect> {
-        Err(fraction())
+    fn serialize_f32(self, v: f32) -> Result<(), Defect> {
+        Err(float(v.into()))
     }
 
-    fn serialize_f64(self, _: f64) -> Result<(), Defect> {
-        Err(fraction())
+    fn serialize_f64(self, v: f64) -> Result<(), Defect> {
+        Err(float(v))
     }
 
     fn serialize_char(self, v: char) -> Result<(), Defect> {

@@ -2,7 +2,7 @@
 
 use super::support::{read_canonical, refused};
 use crate::canonical::{self, Canonical, DEPTH_MAX, read_value, to_bytes};
-use crate::contract::INTEGER_MAX;
+use crate::contract::{Check, INTEGER_MAX};
 use crate::refs::Plain;
 use crate::refusal::RefusalCode;
 use crate::shows;
@@ -145,4 +145,19 @@ fn parts_are_hashed_with_their_lengths() {
     assert_ne!(digest(&[b"ab", b"c"]), digest(&[b"a", b"bc"]));
     assert_ne!(digest(&[b"a"]), digest(&[b"a", b""]));
     assert_ne!(digest(&[b"a"]), canonical::hash_parts("another", &[b"a"]));
+}
+
+/// An integer of any length is told as one that is too large, never as a fraction.
+#[test]
+fn an_integer_outside_the_safe_range_is_told_as_one() {
+    for text in ["9007199254740992", "-9007199254740992", "18446744073709551616", "-123456789012345678901234567890"] {
+        let fault = read_value(text.as_bytes()).unwrap_err();
+        assert!(fault.reason.contains("outside the safe range"), "{text}: {fault}");
+        let plain = Plain(serde_json::from_str(text).unwrap());
+        assert!(plain.check().unwrap_err().reason.contains("2^53 - 1"), "{text}");
+        assert!(to_bytes(&plain.0).unwrap_err().reason.contains("outside the safe range"), "{text}");
+    }
+    for text in ["1.5", "1e3", "-0.1"] {
+        assert!(read_value(text.as_bytes()).unwrap_err().reason.contains("fraction"), "{text}");
+    }
 }

@@ -2,10 +2,10 @@
 
 use super::{authorized, grant_id, subject};
 use crate::entry::AttemptStatus;
-use crate::view::View;
+use crate::view::{Attempt, View};
 use closer_contracts::audit::{DecisionType, UserDecision};
 use closer_contracts::branch;
-use closer_contracts::id::{AttemptId, Key};
+use closer_contracts::id::{AttemptId, GrantId, Key, Text};
 use closer_contracts::refusal::RefusalCode as Code;
 use closer_contracts::time::Timestamp;
 
@@ -20,6 +20,8 @@ pub enum Fate {
     Ran(AttemptId),
     /// It was sent, and the target shows that it had no effect.
     NoEffect(AttemptId),
+    /// It was turned down at dispatch, and nothing was sent: why, and until when it can still run under this answer.
+    NotSent(AttemptId, Text, Option<Timestamp>),
     /// It was sent, and what became of it is not known.
     Unknown(AttemptId),
     /// The monitor refused it; with the facts that had changed since it was asked.
@@ -37,6 +39,7 @@ impl Fate {
             Self::Waiting => "waiting",
             Self::Ran(_) => "ran",
             Self::NoEffect(_) => "no_effect",
+            Self::NotSent(..) => "not_sent",
             Self::Unknown(_) => "unknown",
             Self::Refused(..) => "refused",
             Self::Lapsed(_) => "lapsed",
@@ -55,15 +58,7 @@ pub fn fate(view: &View, decision: &UserDecision, now: &Timestamp) -> Fate {
     let id = grant_id(decision);
     let attempts = view.attempts.values().filter(|attempt| attempt.action.authority_ref == id);
     if let Some(newest) = attempts.max_by_key(|attempt| attempt.intent.authorized_at.clone()) {
-        let attempt_id = newest.intent.attempt_id.clone();
-        return match newest.status {
-            AttemptStatus::EffectConfirmed => Fate::Ran(attempt_id),
-            AttemptStatus::NoEffectConfirmed => Fate::NoEffect(attempt_id),
-            AttemptStatus::Intended
-            | AttemptStatus::Dispatched
-            | AttemptStatus::Responded
-            | AttemptStatus::OutcomeUnknown => Fate::Unknown(attempt_id),
-        };
+        return of_attempt(view, newest, &id, now);
     }
     let changed = subject::changed_since_asked(view, &id);
     let facts: Vec<String> = changed.iter().map(|fact| format!("{}: {}", fact.fact, fact.change)).collect();
@@ -75,5 +70,26 @@ pub fn fate(view: &View, decision: &UserDecision, now: &Timestamp) -> Fate {
         (_, Some(grant)) if grant.revocation.revoked_by.is_some() => Fate::Lapsed("it was revoked".to_owned()),
         (_, Some(grant)) if grant.expiry <= *now => Fate::Lapsed("its time is over".to_owned()),
         (_, Some(_) | None) => Fate::Waiting,
+    }
+}
+
+/// What became of the newest attempt under an answer's grant.
+fn of_attempt(view: &View, attempt: &Attempt, id: &GrantId, now: &Timestamp) -> Fate {
+    let attempt_id = attempt.intent.attempt_id.clone();
+    match (attempt.status, attempt.not_sent()) {
+        (AttemptStatus::EffectConfirmed, _) => Fate::Ran(attempt_id),
+        (AttemptStatus::NoEffectConfirmed, Some(outcome)) => {
+            let grant = view.state.grant(id).filter(|grant| grant.revocation.revoked_by.is_none());
+            let until = grant.map(|grant| grant.expiry.clone()).filter(|expiry| now < expiry);
+            Fate::NotSent(attempt_id, outcome.reason.clone(), until)
+        }
+        (AttemptStatus::NoEffectConfirmed, None) => Fate::NoEffect(attempt_id),
+        (
+            AttemptStatus::Intended
+            | AttemptStatus::Dispatched
+            | AttemptStatus::Responded
+            | AttemptStatus::OutcomeUnknown,
+            _,
+        ) => Fate::Unknown(attempt_id),
     }
 }

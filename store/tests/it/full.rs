@@ -83,3 +83,28 @@ impl Drop for Mount<'_> {
         assert!(unmounted.is_ok_and(|status| status.success()), "the file system is unmounted");
     }
 }
+
+/// A backup to a destination without room leaves nothing there, and says what is the matter.
+#[test]
+fn a_backup_without_room_leaves_nothing() {
+    let folder = tempfile::tempdir().unwrap();
+    let tiny = folder.path().join("small");
+    std::fs::create_dir(&tiny).unwrap();
+    let Some(_mount) = Mount::tmpfs(&tiny, "64k") else {
+        println!("skipped: mounting a file system needs root");
+        return;
+    };
+    let log = open(&RealDisk::at(folder.path().join("log")).unwrap(), small()).unwrap();
+    let epoch = log.acquire().unwrap();
+    for count in 0..50 {
+        let ticket = log.submit(epoch, append(vec![record(&format!("record-{count}"), 3000)])).unwrap();
+        log.flush().unwrap();
+        ticket.wait().unwrap();
+    }
+    for destination in [tiny.clone(), tiny.join("copy")] {
+        let told = log.backup(&destination, &mut |_| {});
+        assert!(matches!(told, Err(StoreError::NoRoom(_))), "{told:?}");
+        assert_eq!(std::fs::read_dir(&tiny).unwrap().count(), 0);
+    }
+    log.backup(&folder.path().join("copy"), &mut |_| {}).unwrap();
+}
