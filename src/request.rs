@@ -34,7 +34,9 @@ use closer_contracts::delta::Change;
 use closer_contracts::envelope::Extensions;
 use closer_contracts::handoff::Owed;
 use closer_contracts::id::WorkId;
-use closer_contracts::id::{ActorId, DecisionId, EntityId, EvidenceId, GrantId, Key, KeyId, ObligationId, OperationId};
+use closer_contracts::id::{
+    ActorId, DecisionId, DeltaId, EntityId, EvidenceId, GrantId, Key, KeyId, ObligationId, OperationId,
+};
 use closer_contracts::id::{
     ArtifactId, CapabilityId, ChangeKindId, HandoffId, IncidentId, PurposeId, RestrictionId, SourceId, Text,
 };
@@ -133,6 +135,20 @@ pub enum Request {
         key_id: KeyId,
         /// The signature.
         signature: Key,
+    },
+    /// The changes that were declared and wait for others to declare the same.
+    ChangeList,
+    /// Declares exactly what somebody else has declared.
+    ChangeJoin {
+        /// The proposal that waits.
+        delta_id: DeltaId,
+    },
+    /// Writes the declaration by which somebody would join, for a person who signs it elsewhere. Records nothing.
+    ChangeJoinDraft {
+        /// The person.
+        person: ActorId,
+        /// The proposal that waits.
+        delta_id: DeltaId,
     },
     /// The ten answers of the profile in force.
     ProfileCheck,
@@ -438,6 +454,9 @@ impl Request {
             | Self::BenchDraft { .. }
             | Self::DecisionSend { .. }
             | Self::ChangeSend { .. }
+            | Self::ChangeList
+            | Self::ChangeJoin { .. }
+            | Self::ChangeJoinDraft { .. }
             | Self::GrantTry(_)
             | Self::GrantGive(_)
             | Self::DecisionList { .. }
@@ -486,6 +505,7 @@ impl Request {
             | Self::BenchShow { .. }
             | Self::BenchConfirm(_)
             | Self::DecisionList { .. }
+            | Self::ChangeList
             | Self::EvidenceShow { .. }
             | Self::BudgetShow
             | Self::BriefcaseShow
@@ -503,6 +523,8 @@ impl Request {
             | Self::BenchDraft { .. }
             | Self::DecisionSend { .. }
             | Self::ChangeSend { .. }
+            | Self::ChangeJoin { .. }
+            | Self::ChangeJoinDraft { .. }
             | Self::EventSend(_)
             | Self::EventDraft(_)
             | Self::PayloadSend { .. }
@@ -535,6 +557,7 @@ fn not_to_be_shown(view: &View, identity: &ActorId, request: &Request) -> Option
         Request::BenchList { .. }
             | Request::BenchShow { .. }
             | Request::DecisionList { .. }
+            | Request::ChangeList
             | Request::EvidenceShow { .. }
     );
     let whole = request.shows_the_record() && !view.state.is_user(identity) && !(asked && decides(view, identity));
@@ -657,6 +680,9 @@ pub async fn answer(space: &dyn Space, identity: &ActorId, request: Request) -> 
         Request::ChangeSend { declaration, changes, key_id, signature } => {
             change::hand_in(space, *declaration, changes, (key_id, signature)).await
         }
+        Request::ChangeList => Ok(change::list(space)),
+        Request::ChangeJoin { delta_id } => change::join(space, identity, &delta_id).await,
+        Request::ChangeJoinDraft { person, delta_id } => change::join_draft(space, &person, &delta_id),
         Request::ProfileCheck => Ok(profile::check(&space.view())),
         Request::BriefcaseShow => Ok(briefcase::show(&space.view())),
         Request::Handoff(asked) => handoff::answer(space, identity, asked).await,

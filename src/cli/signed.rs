@@ -31,6 +31,8 @@ pub(super) async fn signed(
         Request::BenchDraft { person: person.clone(), draft }
     } else if let Request::Keys(KeysRequest::Rotate { identity, public_key, signing_scope }) = request {
         Request::Keys(KeysRequest::RotateDraft { person: person.clone(), identity, public_key, signing_scope })
+    } else if let Request::ChangeJoin { delta_id } = request {
+        Request::ChangeJoinDraft { person: person.clone(), delta_id }
     } else {
         return Ok(talk.misused("this verb is not signed with a key file"));
     };
