@@ -10,7 +10,7 @@ use super::restrict::{Grant, Restrict};
 use super::source::Source;
 use super::token::Token;
 use super::work::Work;
-use crate::request::{AnswerDraft, ConfirmDraft, KeysRequest, Request, RestrictDraft};
+use crate::request::{AnswerDraft, ChangeRequest, ConfirmDraft, KeysRequest, Request, RestrictDraft};
 use clap::{Args, Parser, Subcommand};
 use closer_contracts::id::ActorId;
 use serde_json::Value;
@@ -578,8 +578,7 @@ impl Verb {
             Self::Grant(Grant::List { all }) => Request::GrantList { all },
             Self::Grant(Grant::Show { id }) => Request::GrantShow { grant_id: id.into() },
             Self::Grant(Grant::Revoke { id, reason }) => Request::Restrict(RestrictDraft::of_grant(id.into(), reason)),
-            Self::Change(ChangeVerb::List) => Request::ChangeList,
-            Self::Change(ChangeVerb::Join { id, key: _ }) => Request::ChangeJoin { delta_id: id.into() },
+            Self::Change(change) => change.request(),
             Self::Profile(ProfileVerb::Check) => Request::ProfileCheck,
             Self::Briefcase => Request::BriefcaseShow,
             Self::Handoff(handoff) => handoff.request(),
@@ -619,6 +618,15 @@ impl Verb {
             | Self::Keys(Keys::New { .. } | Keys::Sign { .. }) => {
                 return Err("this verb asks no space".to_owned());
             }
+        })
+    }
+}
+
+impl ChangeVerb {
+    fn request(self) -> Request {
+        Request::Change(match self {
+            Self::List => ChangeRequest::List,
+            Self::Join { id, key: _ } => ChangeRequest::Join { delta_id: id.into() },
         })
     }
 }

@@ -1,7 +1,7 @@
 //! Changes that a person asks for by name: the declaration that carries their authority, the delta, its endorsement and
 //! its commit, each submitted as the service whose part it is. Spec: §5, C10.
 
-use super::{Answer, bench};
+use super::{Answer, ChangeRequest, bench};
 use crate::error::Error;
 use crate::space::Space;
 use closer_contracts::adjudication::{Adjudication, Disposition, Phase, RolePosition, Stance};
@@ -19,6 +19,18 @@ use closer_protocol::people::{self, Awaited};
 use closer_protocol::services::{self, Lineage};
 use closer_protocol::{Input, Reply, View, adjudicate, entry};
 use serde_json::{Value, json};
+
+/// Answers what is asked about changes.
+pub(super) async fn answer(space: &dyn Space, identity: &ActorId, asked: ChangeRequest) -> Result<Answer, Error> {
+    match asked {
+        ChangeRequest::Send { declaration, changes, key_id, signature } => {
+            hand_in(space, *declaration, changes, (key_id, signature)).await
+        }
+        ChangeRequest::List => Ok(list(space)),
+        ChangeRequest::Join { delta_id } => join(space, identity, &delta_id).await,
+        ChangeRequest::JoinDraft { person, delta_id } => join_draft(space, &person, &delta_id),
+    }
+}
 
 /// Commits changes under a declaration of `identity`; says `what` where it is done. Where the profile has several declare
 /// it, the first has it proposed and the last it takes has it committed; whoever asks for exactly the same joins.
@@ -45,7 +57,7 @@ pub(super) async fn commit(
 }
 
 /// What was declared and waits for others of the group to declare the same.
-pub(super) fn list(space: &dyn Space) -> Answer {
+fn list(space: &dyn Space) -> Answer {
     let view = space.view();
     let awaiting = people::awaiting(&view, &space.moment().now);
     let (mut told, mut text) = (Vec::new(), Vec::new());
@@ -65,7 +77,7 @@ pub(super) fn list(space: &dyn Space) -> Answer {
 }
 
 /// Declares exactly what somebody else has declared, as `identity`; the last one it takes has it committed.
-pub(super) async fn join(space: &dyn Space, identity: &ActorId, delta_id: &DeltaId) -> Result<Answer, Error> {
+async fn join(space: &dyn Space, identity: &ActorId, delta_id: &DeltaId) -> Result<Answer, Error> {
     match waiting(space, delta_id) {
         Some((what, changes)) => commit(space, identity, &what, Vec::new(), changes).await,
         None => Ok(Answer::not_found("change that waits for others", delta_id.as_str())),
@@ -73,7 +85,7 @@ pub(super) async fn join(space: &dyn Space, identity: &ActorId, delta_id: &Delta
 }
 
 /// The declaration by which `person` would join, for a person who signs it elsewhere. Records nothing.
-pub(super) fn join_draft(space: &dyn Space, person: &ActorId, delta_id: &DeltaId) -> Result<Answer, Error> {
+fn join_draft(space: &dyn Space, person: &ActorId, delta_id: &DeltaId) -> Result<Answer, Error> {
     match waiting(space, delta_id) {
         Some((what, changes)) => draft(space, person, &what, changes),
         None => Ok(Answer::not_found("change that waits for others", delta_id.as_str())),
@@ -145,7 +157,7 @@ pub(super) fn draft(space: &dyn Space, identity: &ActorId, what: &str, changes: 
 }
 
 /// Hands in a declaration that the user has signed, and has the changes committed that it names.
-pub(super) async fn hand_in(
+async fn hand_in(
     space: &dyn Space,
     declaration: Declaration,
     changes: Vec<Change>,

@@ -405,7 +405,7 @@ fn a_user_with_a_key_answers_and_rotates_with_it() {
 }
 
 /// A deployment of which two of three people give this kind of authority.
-fn two_of_three(kind: &str) -> Place {
+pub(crate) fn two_of_three(text: &str, kind: &str) -> Place {
     let people: String = ["ada", "ben", "eve"]
         .iter()
         .map(|name| format!("\n[[identity]]\nactor_id = \"person.{name}\"\nkind = \"user\"\nroles = [\"user\"]\n"))
@@ -413,18 +413,14 @@ fn two_of_three(kind: &str) -> Place {
     let quorum = format!(
         "\n[[profile.people.quorum]]\nkind = \"{kind}\"\nof = [\"person.ada\", \"person.ben\", \"person.eve\"]\nneeded = 2\n"
     );
-    let text = counting("conditional").replacen(
-        "\n[[profile.disclosure_rules]]",
-        &format!("{quorum}\n[[profile.disclosure_rules]]"),
-        1,
-    );
+    let text = text.replacen("\n[[profile.disclosure_rules]]", &format!("{quorum}\n[[profile.disclosure_rules]]"), 1);
     Place::with(&(text + &people))
 }
 
 /// What two of three have to declare waits after the first; the second joins by the same command, or by the proposal's id.
 #[test]
 fn a_second_person_joins_what_the_first_has_declared() {
-    let place = two_of_three("declaration");
+    let place = two_of_three(&counting("conditional"), "declaration");
     place.call(&["init", place.path().to_str().unwrap()]).expect(0);
     place.call(&["--as", "issuer.security", "restrict", "--operation", "file.finish", "--reason", "enough"]).expect(0);
     let restrictions = || place.call(&["--json", "restrictions"]).expect(0).json()["restrictions"].clone();
@@ -481,7 +477,7 @@ fn a_second_person_joins_what_the_first_has_declared() {
 /// An organization decides by as many of its people as its profile says, each of whom sees what is asked.
 #[test]
 fn an_organization_decides_by_two_of_three() {
-    let place = two_of_three("user_decision");
+    let place = two_of_three(&counting("conditional"), "user_decision");
     place.call(&["init", place.path().to_str().unwrap()]).expect(0);
     place.call(&["--as", "issuer.security", "grant", "revoke", "grant.finish", "--reason", "x"]).expect(0);
     place.run(&[]).expect(6);
