@@ -158,6 +158,7 @@ async fn perform(arguments: Arguments, talk: Talk) -> Exit {
         | Verb::Reentry(_)
         | Verb::Bench(_)
         | Verb::Grant(_)
+        | Verb::Change(_)
         | Verb::Profile(_)
         | Verb::Briefcase
         | Verb::Handoff(_)

@@ -34,7 +34,9 @@ use closer_contracts::delta::Change;
 use closer_contracts::envelope::Extensions;
 use closer_contracts::handoff::Owed;
 use closer_contracts::id::WorkId;
-use closer_contracts::id::{ActorId, DecisionId, EntityId, EvidenceId, GrantId, Key, KeyId, ObligationId, OperationId};
+use closer_contracts::id::{
+    ActorId, DecisionId, DeltaId, EntityId, EvidenceId, GrantId, Key, KeyId, ObligationId, OperationId,
+};
 use closer_contracts::id::{
     ArtifactId, CapabilityId, ChangeKindId, HandoffId, IncidentId, PurposeId, RestrictionId, SourceId, Text,
 };
@@ -123,17 +125,8 @@ pub enum Request {
         /// The signature.
         signature: Key,
     },
-    /// Hands in a declaration that the user has signed, and has the changes committed that it names.
-    ChangeSend {
-        /// The declaration.
-        declaration: Box<Declaration>,
-        /// The changes.
-        changes: Vec<Change>,
-        /// The key it is signed with.
-        key_id: KeyId,
-        /// The signature.
-        signature: Key,
-    },
+    /// Changes that a declaration carries: signed elsewhere, or declared by several people.
+    Change(ChangeRequest),
     /// The ten answers of the profile in force.
     ProfileCheck,
     /// The four views of what is on record.
@@ -313,6 +306,37 @@ pub enum WorkRequest {
     },
 }
 
+/// What is asked about changes that a declaration carries (§5).
+#[derive(Debug, Clone, Serialize, Deserialize)]
+#[serde(tag = "step", rename_all = "snake_case", deny_unknown_fields)]
+pub enum ChangeRequest {
+    /// Hands in a declaration that the user has signed, and has the changes committed that it names.
+    Send {
+        /// The declaration.
+        declaration: Box<Declaration>,
+        /// The changes.
+        changes: Vec<Change>,
+        /// The key it is signed with.
+        key_id: KeyId,
+        /// The signature.
+        signature: Key,
+    },
+    /// The changes that were declared and wait for others to declare the same.
+    List,
+    /// Declares exactly what somebody else has declared.
+    Join {
+        /// The proposal that waits.
+        delta_id: DeltaId,
+    },
+    /// Writes the declaration by which somebody would join, for a person who signs it elsewhere. Records nothing.
+    JoinDraft {
+        /// The person.
+        person: ActorId,
+        /// The proposal that waits.
+        delta_id: DeltaId,
+    },
+}
+
 /// What is asked about responsibilities (§6.4).
 #[derive(Debug, Clone, Serialize, Deserialize)]
 #[serde(tag = "step", rename_all = "snake_case", deny_unknown_fields)]
@@ -437,7 +461,7 @@ impl Request {
             | Self::BenchDecide(_)
             | Self::BenchDraft { .. }
             | Self::DecisionSend { .. }
-            | Self::ChangeSend { .. }
+            | Self::Change(_)
             | Self::GrantTry(_)
             | Self::GrantGive(_)
             | Self::DecisionList { .. }
@@ -486,6 +510,7 @@ impl Request {
             | Self::BenchShow { .. }
             | Self::BenchConfirm(_)
             | Self::DecisionList { .. }
+            | Self::Change(ChangeRequest::List)
             | Self::EvidenceShow { .. }
             | Self::BudgetShow
             | Self::BriefcaseShow
@@ -502,7 +527,7 @@ impl Request {
             | Self::BenchDecide(_)
             | Self::BenchDraft { .. }
             | Self::DecisionSend { .. }
-            | Self::ChangeSend { .. }
+            | Self::Change(ChangeRequest::Send { .. } | ChangeRequest::Join { .. } | ChangeRequest::JoinDraft { .. })
             | Self::EventSend(_)
             | Self::EventDraft(_)
             | Self::PayloadSend { .. }
@@ -535,6 +560,7 @@ fn not_to_be_shown(view: &View, identity: &ActorId, request: &Request) -> Option
         Request::BenchList { .. }
             | Request::BenchShow { .. }
             | Request::DecisionList { .. }
+            | Request::Change(ChangeRequest::List)
             | Request::EvidenceShow { .. }
     );
     let whole = request.shows_the_record() && !view.state.is_user(identity) && !(asked && decides(view, identity));
@@ -654,9 +680,7 @@ pub async fn answer(space: &dyn Space, identity: &ActorId, request: Request) -> 
         Request::DecisionSend { decision, key_id, signature } => {
             bench::hand_in(space, *decision, (key_id, signature)).await
         }
-        Request::ChangeSend { declaration, changes, key_id, signature } => {
-            change::hand_in(space, *declaration, changes, (key_id, signature)).await
-        }
+        Request::Change(asked) => change::answer(space, identity, asked).await,
         Request::ProfileCheck => Ok(profile::check(&space.view())),
         Request::BriefcaseShow => Ok(briefcase::show(&space.view())),
         Request::Handoff(asked) => handoff::answer(space, identity, asked).await,

@@ -4,7 +4,7 @@
 //! in one step. Any other is reissued mechanically when its parent has moved and nothing in between touched what it reads
 //! or writes (`rebase@1`), else it is `stale_parent` and needs a fresh assessment. Spec: design §4.
 
-use crate::entry::{ArtifactBody, Entry, OwnershipEntry};
+use crate::entry::{ArtifactBody, Entry};
 use crate::input::{Effect, Reply};
 use crate::sequence::Deciding;
 use crate::services::{self, Lineage};
@@ -89,7 +89,7 @@ fn admit_endorsed(deciding: &mut Deciding<'_>, delta_id: &DeltaId) -> Result<Rep
     if let Some(denial) = not_borne_out(view, on_record) {
         return deciding.refuse(delta_id.into(), digest, vec![denial]);
     }
-    if let Some(denial) = orphans(view, &on_record.body) {
+    if let Some(denial) = reassigns(view, &on_record.body).or_else(|| orphans(view, &on_record.body)) {
         return deciding.refuse(delta_id.into(), digest, vec![denial]);
     }
     if let Err(gap) = trace::check_delta(view, on_record, endorsement) {
@@ -99,11 +99,7 @@ fn admit_endorsed(deciding: &mut Deciding<'_>, delta_id: &DeltaId) -> Result<Rep
     let derivation = derivation(view, &on_record.body, Some(&endorsement.body), deciding.at.now.clone());
     let endorsed = vec![endorsement.reference()];
     if on_record.body.parent_state == view.state.reference() {
-        let reply = land(deciding, (*on_record.body).clone(), derivation, endorsed, None, lineage_of(on_record))?;
-        if reply.refusal().is_none() {
-            move_ownership(deciding, &on_record.body)?;
-        }
-        return Ok(reply);
+        return land(deciding, (*on_record.body).clone(), derivation, endorsed, None, lineage_of(on_record));
     }
     reissue(deciding, on_record, endorsement, derivation)
 }
@@ -172,48 +168,37 @@ fn not_borne_out(view: &View, delta: &OnRecord<Delta>) -> Option<Denial> {
     Some(Denial::new(Code::UnsupportedPromotion, CheckKind::Support, reason).of(&other.evidence_id))
 }
 
-/// A coalition that is dissolved while one of it answers for an open obligation, unless another owner is named in the same
-/// step (§8.4).
+/// An owner who has not taken the obligation over: only an accepted handoff transfers it, under an epoch of its own (C12).
+/// A commit may say in the accepted state who answers for it by the ownership records, and nothing else.
+fn reassigns(view: &View, delta: &Delta) -> Option<Denial> {
+    delta.changes.iter().find_map(|change| {
+        let Change::SetOwner { obligation_id, responsible_owner } = change else { return None };
+        let answers = view.ownership(obligation_id).is_some_and(|held| held.owner == *responsible_owner);
+        branch!("commit.owner_not_handed_over", !answers).then(|| {
+            let reason = format!("{responsible_owner} has taken no handoff of this obligation; its owner stays");
+            Denial::new(Code::ConsentMissing, CheckKind::Authority, reason).of(obligation_id)
+        })
+    })
+}
+
+/// A coalition that is dissolved while one of it answers for an open obligation: that is handed over first (§8.4).
 fn orphans(view: &View, delta: &Delta) -> Option<Denial> {
-    let renamed = |id: &ObligationId| {
-        delta.changes.iter().any(|it| matches!(it, Change::SetOwner { obligation_id, .. } if obligation_id == id))
-    };
     let dissolved = delta.changes.iter().filter_map(|change| {
         let (Change::Retract { kind, id, .. } | Change::Suspend { kind, id, .. }) = change else { return None };
         view.state.item(*kind, id)?.item.as_coalition()
     });
     for coalition in dissolved {
         let owned = view.state.open_obligations().find(|obligation| {
-            let id = &obligation.obligation_id;
-            let owner = view.ownership(id).map(|held| held.owner);
+            let owner = view.ownership(&obligation.obligation_id).map(|held| held.owner);
             let of_it = coalition.members.iter().any(|member| Some(&member.actor) == owner.as_ref());
-            branch!("commit.dissolution_orphans", of_it && !renamed(id))
+            branch!("commit.dissolution_orphans", of_it)
         });
         if let Some(owned) = owned {
-            let reason = "one of the coalition answers for this obligation; name another owner in the same step";
+            let reason = "one of the coalition answers for this obligation; hand it over first";
             return Some(Denial::new(Code::MissingAuthority, CheckKind::Authority, reason).of(&owned.obligation_id));
         }
     }
     None
-}
-
-/// Where an obligation is held under an epoch, a delta that names another owner for it moves it in the same append.
-fn move_ownership(deciding: &mut Deciding<'_>, delta: &Delta) -> Result<(), Fault> {
-    for change in &delta.changes {
-        let Change::SetOwner { obligation_id, responsible_owner } = change else { continue };
-        let held = deciding.view.ownership.get(obligation_id).filter(|held| held.owner != *responsible_owner);
-        let Some(epoch) = held.map(|held| held.epoch + 1) else { continue };
-        let entry = OwnershipEntry {
-            obligation_id: obligation_id.clone(),
-            epoch,
-            owner: responsible_owner.clone(),
-            lease_expiry: None,
-            reason: Text::from("a commit names its owner"),
-        };
-        let id = crate::derived_id(&format!("owner.{epoch}"), obligation_id.as_str());
-        deciding.batch.push(&id, Entry::Ownership(entry), vec![streams::owner(obligation_id)], Vec::new())?;
-    }
-    Ok(())
 }
 
 /// What the protocol has verified for a delta: origins, authorities, closing positions.
@@ -311,7 +296,7 @@ fn authorized_in_review(view: &View, delta: &Delta, reference: &ArtifactRef) -> 
         && branch!("commit.review_stands", stands)
 }
 
-fn in_effect(declaration: &closer_contracts::audit::Declaration, now: &closer_contracts::Timestamp) -> bool {
+pub(crate) fn in_effect(declaration: &closer_contracts::audit::Declaration, now: &closer_contracts::Timestamp) -> bool {
     let period = &declaration.effective_period;
     period.from <= *now && period.to.as_ref().is_none_or(|to| to > now)
 }

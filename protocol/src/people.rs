@@ -4,6 +4,7 @@
 //! Where it says nothing, one answer decides. A deputy stands in within a mandate of its own; an absence never widens one.
 
 use crate::bench::proposed;
+use crate::commit;
 use crate::entry::Notice;
 use crate::review;
 use crate::view::View;
@@ -11,7 +12,7 @@ use closer_contracts::audit::{DecisionType, UserDecision};
 use closer_contracts::branch;
 use closer_contracts::briefcase::Briefcase;
 use closer_contracts::canonical;
-use closer_contracts::delta::{AuthorityKind, ChangeClass, Delta};
+use closer_contracts::delta::{AuthorityKind, Change, ChangeClass, Delta};
 use closer_contracts::digest::Digest;
 use closer_contracts::id::{ActorId, DecisionId, Text};
 use closer_contracts::item::Standing;
@@ -20,6 +21,7 @@ use closer_contracts::refs::{ArtifactRef, ProducerRole};
 use closer_contracts::refusal::{CheckKind, Denial, RefusalCode as Code};
 use closer_contracts::review::ReviewReceipt;
 use closer_contracts::time::Timestamp;
+use closer_state::Derivation;
 use imbl::OrdMap;
 use std::collections::BTreeSet;
 
@@ -174,6 +176,64 @@ pub(crate) fn declared(
     let naming = view.declarations.values().map(|(_, declaration)| &**declaration).filter(|it| names(it));
     let people = naming.map(|declaration| &declaration.authenticated_issuer.identity);
     branch!("commit.declared_by_enough", enough(quorum(view, AuthorityKind::Declaration), people))
+}
+
+/// How changes stand that several people have to declare, before enough of them have.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Awaited {
+    /// Who of the group has declared exactly these changes.
+    pub declared: Vec<ActorId>,
+    /// Who of it has not.
+    pub others: Vec<ActorId>,
+    /// How many more it takes.
+    pub missing: u32,
+}
+
+/// How changes wait for more people to declare exactly the same; `None` where it takes nobody more.
+#[must_use]
+pub fn awaited(view: &View, changes: &[Change], now: &Timestamp) -> Option<Awaited> {
+    let quorum = quorum(view, AuthorityKind::Declaration)?;
+    if !changes.iter().any(|change| change.class() == ChangeClass::Normative) {
+        return None;
+    }
+    let named = commit::instruction(changes).ok()?;
+    let naming = view.declarations.values().map(|(_, declaration)| declaration);
+    let naming = naming.filter(|it| commit::in_effect(it, now) && it.success_criteria.contains(&named));
+    let people: BTreeSet<&ActorId> = naming.map(|declaration| &declaration.authenticated_issuer.identity).collect();
+    let (declared, others): (Vec<ActorId>, Vec<ActorId>) =
+        quorum.of.iter().cloned().partition(|person| people.contains(person));
+    let missing = quorum.needed.saturating_sub(u32::try_from(declared.len()).unwrap_or(u32::MAX));
+    (missing > 0).then_some(Awaited { declared, others, missing })
+}
+
+/// The proposals on record that only wait for more people to declare the same, and could be committed now if they did.
+#[must_use]
+pub fn awaiting<'a>(view: &'a View, now: &Timestamp) -> Vec<(&'a Delta, Awaited)> {
+    let mut told: Vec<(&Delta, Awaited)> = Vec::new();
+    if quorum(view, AuthorityKind::Declaration).is_none() {
+        return told;
+    }
+    for delta in view.deltas.values().map(|on_record| &*on_record.body) {
+        let by_declaration = delta.required_authority_refs.iter().any(|it| it.kind == AuthorityKind::Declaration);
+        let again = || told.iter().any(|(other, _)| other.changes == delta.changes);
+        if !by_declaration || view.committed.contains_key(&delta.delta_id) || again() {
+            continue;
+        }
+        let awaited = awaited(view, &delta.changes, now).filter(|awaited| !awaited.declared.is_empty());
+        if let Some(awaited) = awaited.filter(|_| fits(view, delta, now)) {
+            told.push((delta, awaited));
+        }
+    }
+    told
+}
+
+/// Whether a proposal could be committed on what is accepted now, were its authority given.
+fn fits(view: &View, delta: &Delta, now: &Timestamp) -> bool {
+    let current = Delta { parent_state: view.state.reference(), ..delta.clone() };
+    let Ok(current) = current.sealed() else { return false };
+    let given = current.required_authority_refs.iter().map(|authority| authority.reference.clone()).collect();
+    let derivation = Derivation { authorities: given, ..commit::derivation(view, &current, None, now.clone()) };
+    closer_state::propose(&view.state, current, &derivation).is_ok()
 }
 
 /// Whether the reviewer speaks as the user, alone or with enough others who have authorized the same in review.

@@ -10,7 +10,7 @@ use super::restrict::{Grant, Restrict};
 use super::source::Source;
 use super::token::Token;
 use super::work::Work;
-use crate::request::{AnswerDraft, ConfirmDraft, KeysRequest, Request, RestrictDraft};
+use crate::request::{AnswerDraft, ChangeRequest, ConfirmDraft, KeysRequest, Request, RestrictDraft};
 use clap::{Args, Parser, Subcommand};
 use closer_contracts::id::ActorId;
 use serde_json::Value;
@@ -111,6 +111,9 @@ Examples:
     /// Grants: what may be done, and taking it back.
     #[command(subcommand)]
     Grant(Grant),
+    /// Changes that it takes several people to declare: what waits, and joining it.
+    #[command(subcommand)]
+    Change(ChangeVerb),
     /// The deployment profile in force.
     #[command(subcommand)]
     Profile(ProfileVerb),
@@ -338,6 +341,26 @@ Examples:
 }
 
 #[derive(Debug, Subcommand)]
+pub(super) enum ChangeVerb {
+    /// Lists what was declared and waits for others to declare exactly the same, with every change in full.
+    List,
+    /// Declares exactly what somebody else has declared; the last one it takes has it committed.
+    #[command(after_help = "\
+Examples:
+  closer --as person.ben change list
+  closer --as person.ben change join delta-...
+
+Whoever repeats the command of the first person joins too, where it asks for exactly the same.")]
+    Join {
+        /// Which, as `closer change list` has it.
+        id: String,
+        /// The key file of whoever joins, where they are established by their signature. The secret stays in this process.
+        #[arg(long, value_name = "FILE")]
+        key: Option<PathBuf>,
+    },
+}
+
+#[derive(Debug, Subcommand)]
 pub(super) enum ProfileVerb {
     /// Says of each of the ten questions whether it is answered, and what an open one keeps from being done.
     Check,
@@ -422,6 +445,7 @@ impl Arguments {
             | Verb::Reentry(_)
             | Verb::Bench(_)
             | Verb::Grant(_)
+            | Verb::Change(_)
             | Verb::Profile(_)
             | Verb::Briefcase
             | Verb::Handoff(_)
@@ -495,6 +519,7 @@ impl Verb {
             | Self::Obligation(_)
             | Self::Reentry(_)
             | Self::Bench(_)
+            | Self::Change(_)
             | Self::Profile(_)
             | Self::Briefcase
             | Self::Handoff(_)
@@ -516,7 +541,10 @@ impl Verb {
 
     /// The key file that the verb is to be signed with here, where one is named.
     pub(super) fn key(&self) -> Option<PathBuf> {
-        if let Self::Bench(Bench::Decide { key, .. }) | Self::Keys(Keys::Rotate { key, .. }) = self {
+        if let Self::Bench(Bench::Decide { key, .. })
+        | Self::Keys(Keys::Rotate { key, .. })
+        | Self::Change(ChangeVerb::Join { key, .. }) = self
+        {
             return key.clone();
         }
         None
@@ -550,6 +578,7 @@ impl Verb {
             Self::Grant(Grant::List { all }) => Request::GrantList { all },
             Self::Grant(Grant::Show { id }) => Request::GrantShow { grant_id: id.into() },
             Self::Grant(Grant::Revoke { id, reason }) => Request::Restrict(RestrictDraft::of_grant(id.into(), reason)),
+            Self::Change(change) => change.request(),
             Self::Profile(ProfileVerb::Check) => Request::ProfileCheck,
             Self::Briefcase => Request::BriefcaseShow,
             Self::Handoff(handoff) => handoff.request(),
@@ -589,6 +618,15 @@ impl Verb {
             | Self::Keys(Keys::New { .. } | Keys::Sign { .. }) => {
                 return Err("this verb asks no space".to_owned());
             }
+        })
+    }
+}
+
+impl ChangeVerb {
+    fn request(self) -> Request {
+        Request::Change(match self {
+            Self::List => ChangeRequest::List,
+            Self::Join { id, key: _ } => ChangeRequest::Join { delta_id: id.into() },
         })
     }
 }

@@ -4,7 +4,7 @@ use super::exit::Exit;
 use super::talk::{self, Talk};
 use crate::deployment::Deployment;
 use crate::error::Error;
-use crate::request::{KeysRequest, Outcome, Request};
+use crate::request::{ChangeRequest, KeysRequest, Outcome, Request};
 use closer_adapters::keys::SigningKeyFile;
 use closer_contracts::audit::{Declaration, UserDecision};
 use closer_contracts::auth::SigningScope;
@@ -31,6 +31,8 @@ pub(super) async fn signed(
         Request::BenchDraft { person: person.clone(), draft }
     } else if let Request::Keys(KeysRequest::Rotate { identity, public_key, signing_scope }) = request {
         Request::Keys(KeysRequest::RotateDraft { person: person.clone(), identity, public_key, signing_scope })
+    } else if let Request::Change(ChangeRequest::Join { delta_id }) = request {
+        Request::Change(ChangeRequest::JoinDraft { person: person.clone(), delta_id })
     } else {
         return Ok(talk.misused("this verb is not signed with a key file"));
     };
@@ -51,7 +53,8 @@ pub(super) async fn signed(
             let changes: Vec<Change> = canonical::from_value(member("changes"))?;
             let digest = canonical::digest_of(&declaration)?;
             let signature = key.sign(digest, SigningScope::Declaration, &person)?;
-            Request::ChangeSend { declaration: Box::new(declaration), changes, key_id: key.key_id(), signature }
+            let declaration = Box::new(declaration);
+            Request::Change(ChangeRequest::Send { declaration, changes, key_id: key.key_id(), signature })
         }
     };
     Ok(talk.tell(&talk::answered(&store, None, send).await?))

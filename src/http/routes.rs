@@ -224,6 +224,18 @@ pub(super) static ROUTES: &[Route] = &[
     },
     Route {
         method: Method::POST,
+        path: "/v1/restrictions/{restriction_id}/lift",
+        id: "liftRestriction",
+        summary: "Lifts a restriction after a reassessment, under the user's authority",
+        scope: Some(Scope::Answer),
+        urgent: false,
+        query: &[],
+        takes: Taken::Json(|generator| generator.subschema_for::<api::write::LiftBody>()),
+        gives: (JSON, api::schema::recorded),
+        handler: handler!(api::write::lift),
+    },
+    Route {
+        method: Method::POST,
         path: "/v1/events",
         id: "sendEvents",
         summary: "Announces changes as CloudEvents 1.0: binary, structured or batched",

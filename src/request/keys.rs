@@ -9,6 +9,7 @@ use closer_contracts::delta::Change;
 use closer_contracts::fault::Fault;
 use closer_contracts::id::{ActorId, Key, KeyId};
 use closer_contracts::item::{Identity, Item, ItemKind, SigningKeyEntry};
+use closer_contracts::time::Timestamp;
 use closer_protocol::view::View;
 use serde_json::{Value, json};
 
@@ -26,13 +27,13 @@ pub(super) async fn answer(space: &dyn Space, identity: &ActorId, asked: KeysReq
     match asked {
         KeysRequest::List => Ok(list(&space.view())),
         KeysRequest::Rotate { identity: whose, public_key, signing_scope } => {
-            match rotated(space, &whose, &public_key, signing_scope)? {
+            match as_waiting(space, |now| rotated(space, &whose, &public_key, &signing_scope, now))? {
                 Ok((changes, what)) => change::commit(space, identity, &what, Vec::new(), changes).await,
                 Err(answer) => Ok(*answer),
             }
         }
         KeysRequest::RotateDraft { person, identity: whose, public_key, signing_scope } => {
-            match rotated(space, &whose, &public_key, signing_scope)? {
+            match as_waiting(space, |now| rotated(space, &whose, &public_key, &signing_scope, now))? {
                 Ok((changes, what)) => change::draft(space, &person, &what, changes),
                 Err(answer) => Ok(*answer),
             }
@@ -60,12 +61,39 @@ fn list(view: &View) -> Answer {
 /// What registers another key of an identity, and how that is told; or why it cannot be asked for.
 type Rotated = Result<(Vec<Change>, String), Box<Answer>>;
 
-fn rotated(space: &dyn Space, whose: &ActorId, public_key: &str, signing_scope: Vec<String>) -> Result<Rotated, Error> {
+/// What is asked for, as of the moment at which somebody else has declared exactly that, where it waits for others to; else
+/// as of now.
+fn as_waiting(space: &dyn Space, make: impl Fn(&Timestamp) -> Result<Rotated, Error>) -> Result<Rotated, Error> {
+    for waiting in change::all_waiting(space) {
+        for at in waiting.iter().flat_map(moments) {
+            let made = make(&at)?;
+            if made.as_ref().is_ok_and(|(changes, _)| *changes == waiting) {
+                return Ok(made);
+            }
+        }
+    }
+    make(&space.moment().now)
+}
+
+/// The moments from which a change has a key be valid, or revoked.
+fn moments(change: &Change) -> Vec<Timestamp> {
+    let Change::Revise { item, .. } = change else { return Vec::new() };
+    let Item::Identity(identity) = &**item else { return Vec::new() };
+    identity.keys.iter().flat_map(|key| [Some(key.not_before.clone()), key.revoked_at.clone()]).flatten().collect()
+}
+
+fn rotated(
+    space: &dyn Space,
+    whose: &ActorId,
+    public_key: &str,
+    signing_scope: &[String],
+    now: &Timestamp,
+) -> Result<Rotated, Error> {
     let view = space.view();
     let Some(registered) = view.state.identity(whose) else {
         return Ok(Err(Box::new(Answer::not_found("identity", whose.as_str()))));
     };
-    let scopes = signing_scope.into_iter().map(|scope| serde_json::from_value::<SigningScope>(Value::String(scope)));
+    let scopes = signing_scope.iter().map(|scope| serde_json::from_value::<SigningScope>(Value::String(scope.clone())));
     let scopes: Result<Vec<SigningScope>, _> = scopes.collect();
     let key_id = crate::keys::id_of(public_key);
     let (scopes, key_id) = match (scopes, key_id) {
@@ -78,13 +106,12 @@ fn rotated(space: &dyn Space, whose: &ActorId, public_key: &str, signing_scope: 
             return Ok(Err(Box::new(Answer::refused(&[Fault::schema(reason).within("public_key").into()]))));
         }
     };
-    let now = space.moment().now;
     let mut changed = registered.clone();
     changed.keys.push(SigningKeyEntry {
         key_id: key_id.clone(),
         public_key: Key::from(public_key),
         not_after: now.plus_ms(VALID_MS),
-        not_before: now,
+        not_before: now.clone(),
         signing_scope: scopes,
         revoked_at: None,
         compromised: false,
@@ -106,20 +133,28 @@ async fn revoke(space: &dyn Space, identity: &ActorId, key_id: &KeyId, compromis
         let text = "revoked already; nothing is recorded".to_owned();
         return Ok(Answer::done(json!({ "recorded": [] }), vec![text]));
     }
+    let how = if compromised { "revoked as compromised" } else { "revoked" };
+    let whose: Vec<String> = holders.iter().map(|holder| holder.actor_id.to_string()).collect();
+    let what = format!("key {} of {} is {how}", words::short_text(key_id.as_str()), whose.join(", "));
+    match as_waiting(space, |now| Ok(Ok((revoked(&holders, key_id, compromised, now)?, what.clone()))))? {
+        Ok((changes, what)) => change::commit(space, identity, &what, Vec::new(), changes).await,
+        Err(answer) => Ok(*answer),
+    }
+}
+
+/// What revokes a key wherever it is held.
+fn revoked(holders: &[&Identity], key_id: &KeyId, compromised: bool, now: &Timestamp) -> Result<Vec<Change>, Error> {
     let mut changes = Vec::new();
-    for registered in &holders {
+    for registered in holders {
         let mut changed = (*registered).clone();
         for key in changed.keys.iter_mut().filter(|key| key.key_id == *key_id) {
-            key.revoked_at = key.revoked_at.clone().or_else(|| Some(space.moment().now));
+            key.revoked_at = key.revoked_at.clone().or_else(|| Some(now.clone()));
             key.compromised |= compromised;
         }
         let replaces = digest_of(&Item::Identity((*registered).clone()))?;
         changes.push(Change::Revise { item: Box::new(Item::Identity(changed)), replaces });
     }
-    let how = if compromised { "revoked as compromised" } else { "revoked" };
-    let whose: Vec<String> = holders.iter().map(|holder| holder.actor_id.to_string()).collect();
-    let what = format!("key {} of {} is {how}", words::short_text(key_id.as_str()), whose.join(", "));
-    change::commit(space, identity, &what, Vec::new(), changes).await
+    Ok(changes)
 }
 
 /// Whether every entry of a key is revoked already, and as compromised where it is to be that.

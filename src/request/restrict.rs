@@ -126,8 +126,9 @@ pub(super) async fn lift(
     let Some(urgent_receipt) = installed.and_then(|committed| committed.receipt_ref.clone()) else {
         return Ok(Answer::not_found("restriction", restriction_id.as_str()));
     };
+    let what = format!("lifted {restriction_id}");
     let lift = Change::LiftRestriction { restriction_id, urgent_receipt, reason };
-    change::commit(space, identity, "lifted", Vec::new(), vec![lift]).await
+    change::commit(space, identity, &what, Vec::new(), vec![lift]).await
 }
 
 /// Hands in a statement that its issuer has signed.

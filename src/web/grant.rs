@@ -185,6 +185,12 @@ pub(super) async fn taken(door: &Arc<Door>, visit: Visit) -> Result<Response, Tr
         return form(door, &visit, None, Some((tried, tried_as)));
     }
     let answer = door.answer(visit.identity(), Request::GrantGive(draft)).await?;
+    if let Some(waits) = answer.data.get("waits") {
+        let delta_id = waits.get("delta_id").and_then(serde_json::Value::as_str).unwrap_or_default();
+        let told = answer.text.get(1).map_or("", String::as_str);
+        let told = format!("Not given: {told}. They join with `closer change join {delta_id}`.");
+        return form(door, &visit, Some(told), None);
+    }
     match answer.outcome {
         Outcome::Done => Ok(Redirect::to(&format!("/packets/{id}?granted=1")).into_response()),
         Outcome::Refused | Outcome::NotFound | Outcome::Corruption | Outcome::Failed => {

@@ -401,20 +401,80 @@ fn a_user_with_a_key_answers_and_rotates_with_it() {
     assert!(keys["keys"].as_array().unwrap().iter().any(|key| key["identity"] == "issuer.security"), "{keys}");
 }
 
-/// An organization decides by as many of its people as its profile says, each of whom sees what is asked.
-#[test]
-fn an_organization_decides_by_two_of_three() {
+/// A deployment of which two of three people give this kind of authority.
+pub(crate) fn two_of_three(text: &str, kind: &str) -> Place {
     let people: String = ["ada", "ben", "eve"]
         .iter()
         .map(|name| format!("\n[[identity]]\nactor_id = \"person.{name}\"\nkind = \"user\"\nroles = [\"user\"]\n"))
         .collect();
-    let quorum = "\n[[profile.people.quorum]]\nkind = \"user_decision\"\nof = [\"person.ada\", \"person.ben\", \"person.eve\"]\nneeded = 2\n";
-    let text = counting("conditional").replacen(
-        "\n[[profile.disclosure_rules]]",
-        &format!("{quorum}\n[[profile.disclosure_rules]]"),
-        1,
+    let quorum = format!(
+        "\n[[profile.people.quorum]]\nkind = \"{kind}\"\nof = [\"person.ada\", \"person.ben\", \"person.eve\"]\nneeded = 2\n"
     );
-    let place = Place::with(&(text + &people));
+    let text = text.replacen("\n[[profile.disclosure_rules]]", &format!("{quorum}\n[[profile.disclosure_rules]]"), 1);
+    Place::with(&(text + &people))
+}
+
+/// What two of three have to declare waits after the first; the second joins by the same command, or by the proposal's id.
+#[test]
+fn a_second_person_joins_what_the_first_has_declared() {
+    let place = two_of_three(&counting("conditional"), "declaration");
+    place.call(&["init", place.path().to_str().unwrap()]).expect(0);
+    place.call(&["--as", "issuer.security", "restrict", "--operation", "file.finish", "--reason", "enough"]).expect(0);
+    let restrictions = || place.call(&["--json", "restrictions"]).expect(0).json()["restrictions"].clone();
+    let id = restrictions()[0]["restriction_id"].as_str().unwrap().to_owned();
+    let lift = |person: &str, reason: &str| {
+        place.call(&["--json", "--as", person, "lift", &id, "--reason", reason]).expect(0).json()
+    };
+    let waiting =
+        || place.call(&["--json", "--as", "person.eve", "change", "list"]).expect(0).json()["changes"].clone();
+    let first = lift("person.ada", "the key was replaced");
+    assert_eq!(
+        (&first["waits"]["missing"], &first["waits"]["others"][0]),
+        (&1.into(), &"person.ben".into()),
+        "{first}"
+    );
+    assert_eq!(
+        lift("person.ada", "the key was replaced")["recorded"].as_array().map(Vec::len),
+        Some(0),
+        "counted once"
+    );
+    assert_eq!(lift("person.ben", "for another reason")["waits"]["missing"], 1, "another change waits for itself");
+    assert_eq!(
+        lift("user.owner", "the key was replaced")["waits"]["missing"],
+        1,
+        "who is not of the group adds nothing"
+    );
+    assert_eq!((restrictions().as_array().map(Vec::len), waiting().as_array().map(Vec::len)), (Some(1), Some(2)));
+    place.call(&["--as", "issuer.security", "change", "list"]).expect(3);
+    place.call(&["--as", "person.ben", "change", "join", "delta-none"]).expect(4);
+    assert!(lift("person.ben", "the key was replaced")["waits"].is_null());
+    assert_eq!((restrictions().as_array().map(Vec::len), waiting().as_array().map(Vec::len)), (Some(0), Some(0)));
+
+    let file = place.path().join("eve.key");
+    let made = place.call(&["--json", "keys", "new", file.to_str().unwrap()]).expect(0).json();
+    let public = made["public_key"].as_str().unwrap();
+    let rotate = |person: &str, whose: &str| {
+        place.call(&["--json", "--as", person, "keys", "rotate", whose, public, "--scope", "EVENT"]).expect(0).json()
+    };
+    rotate("person.ada", "issuer.security");
+    assert!(rotate("person.eve", "issuer.security")["waits"].is_null(), "the same command, later");
+    let listed = place.call(&["--json", "keys", "list"]).expect(0).json();
+    let key =
+        listed["keys"].as_array().unwrap().iter().find(|key| key["identity"] == "issuer.security").unwrap().clone();
+    let revoke = |person: &str| {
+        let id = key["key"]["key_id"].as_str().unwrap();
+        place.call(&["--json", "--as", person, "keys", "revoke", id]).expect(0).json()
+    };
+    let proposed = revoke("person.ada")["waits"]["delta_id"].as_str().unwrap().to_owned();
+    place.call(&["--as", "person.ben", "change", "join", &proposed]).expect(0);
+    let listed = place.call(&["--json", "keys", "list"]).expect(0).json();
+    assert!(listed["keys"].as_array().unwrap().iter().all(|key| key["standing"] == "revoked"), "{listed}");
+}
+
+/// An organization decides by as many of its people as its profile says, each of whom sees what is asked.
+#[test]
+fn an_organization_decides_by_two_of_three() {
+    let place = two_of_three(&counting("conditional"), "user_decision");
     place.call(&["init", place.path().to_str().unwrap()]).expect(0);
     place.call(&["--as", "issuer.security", "grant", "revoke", "grant.finish", "--reason", "x"]).expect(0);
     place.run(&[]).expect(6);

@@ -386,6 +386,20 @@ fn a_grant_for_more_than_one_is_tried_before_it_is_given() {
     until("it is done under the grant", || place.path().join("var/world/runs").exists());
 }
 
+/// Where several people declare what is permitted, the first is not told that the grant is given.
+#[test]
+fn a_grant_that_waits_for_others_is_not_said_to_be_given() {
+    let place = crate::edges::two_of_three(&asking(), "declaration");
+    let served = Served::start(&place, "");
+    let browser = Browser::first(&served);
+    let from = format!("{}/grant", browser.packet());
+    let fields = [("calls", "5"), ("until", "2999-01-01")];
+    let tried = browser.post(&from, &from, &[fields[0], fields[1], ("step", "try")]).expect(200).body;
+    let proof = value(&tried, "tried");
+    let given = browser.post(&from, &from, &[fields[0], fields[1], ("step", "give"), ("tried", &proof)]).expect(200);
+    assert!(given.body.contains("Not given") && given.body.contains("closer change join"), "{}", given.body);
+}
+
 /// Other values than the proposed ones are allowed once, with the answer that gives authority, and assessed anew.
 #[test]
 fn an_answer_may_allow_other_values_than_the_proposed_ones() {

@@ -36,7 +36,7 @@ type Happens = fn(&mut Cast, &mut Words<'_>) -> Result<Done, Unreadable>;
 /// reconciliation.issued DISPOSITION     restriction.lifted              decision.given KIND
 /// incident.reported ITEM [to=A]         incident.notified
 /// incident.answered ANSWER [by=A]       incident.reconciled
-/// delta.proposed D [obligation=O] owner=A|status=active|status=withdrawn
+/// delta.proposed D [obligation=O] owner=A|status=STATUS
 /// delta.endorsed D                      delta.committed D
 /// conference.opened                     conference.reached sealing|release|moves
 /// conference.concluded                  conference.finished
@@ -166,10 +166,11 @@ fn propose_named(cast: &mut Cast, words: &mut Words<'_>) -> Result<Done, Unreada
             propose(cast, name, obligation, vec![change], Vec::new())
         }
         (None, Some("active")) => reopen(cast, name, obligation),
-        (None, Some("withdrawn")) => {
-            propose(cast, name, obligation, vec![status(obligation, ObligationStatus::Withdrawn)], Vec::new())
+        (None, Some(word)) => {
+            let to = words.one_of(word, ObligationStatus::ALL, ObligationStatus::as_str)?;
+            propose(cast, name, obligation, vec![status(obligation, to)], Vec::new())
         }
-        (None | Some(_), _) => return Err(words.wrong("a delta changes an owner, or a status to active or withdrawn")),
+        (None | Some(_), _) => return Err(words.wrong("a delta changes an owner or a status")),
     })
 }
 

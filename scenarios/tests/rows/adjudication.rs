@@ -1,7 +1,7 @@
 //! Three moments, three subjects: what an adjudication can be about, who must have spoken, and what it can be used for.
 
 use crate::support::{
-    begun, changed, claimed, codes, commit, delta, dispatch, endorse, propose, recorded, refused, space, status,
+    begun, changed, claimed, codes, commit, delta, dispatch, endorse, moved, propose, recorded, refused, space, status,
     submit, until, until_dispatch,
 };
 use closer_contracts::RefusalCode as Code;
@@ -59,11 +59,6 @@ fn looked_at(space: &Space) -> Change {
     }
 }
 
-/// A routine change that rests on no work: another owner.
-fn owned_by_planner() -> Change {
-    Change::SetOwner { obligation_id: "o-1".into(), responsible_owner: "closer.planner".into() }
-}
-
 #[test]
 fn an_action_is_assessed_only_after_it_was_proposed() {
     shows!("CP-C15-03"; by "adjudicate.subject_unknown");
@@ -79,7 +74,7 @@ fn an_action_is_assessed_only_after_it_was_proposed() {
 fn an_adjudication_is_bound_to_the_digest_on_record() {
     shows!("CP-4.2-03", "CP-C10-05"; by "adjudicate.other_subject");
     let mut space = space(worker::proposes("basic"));
-    let changes = vec![owned_by_planner()];
+    let changes = vec![moved("o-1", ObligationStatus::AwaitingEvent)];
     let delta = delta(&mut space, changes, Vec::new(), Vec::new());
     recorded(&propose(&mut space, delta.clone()));
     let mut other = space.endorsement(&delta, Disposition::Endorsed).unwrap();
@@ -94,7 +89,7 @@ fn an_adjudication_is_bound_to_the_digest_on_record() {
 fn an_ordinary_delta_is_committed_only_with_its_endorsement() {
     shows!("CP-C10-05", "CP-7.2-06"; by "commit.not_endorsed");
     let mut space = space(worker::proposes("basic"));
-    let changes = vec![owned_by_planner()];
+    let changes = vec![moved("o-1", ObligationStatus::AwaitingEvent)];
     let delta = delta(&mut space, changes, Vec::new(), Vec::new());
     recorded(&propose(&mut space, delta.clone()));
     let before = space.view().state.reference();

@@ -1,6 +1,6 @@
 //! Commits: on the current parent or not at all, one receipt for every version, and a replay that is the live view.
 
-use crate::support::{commit, delta, endorse, propose, recorded, refused, space, status};
+use crate::support::{commit, delta, endorse, moved, propose, recorded, refused, space, status};
 use closer_contracts::RefusalCode as Code;
 use closer_contracts::adjudication::{Disposition, Stance};
 use closer_contracts::audit::{DecisionType, RestrictiveAction};
@@ -8,7 +8,7 @@ use closer_contracts::canonical::digest_of;
 use closer_contracts::delta::{AuthorityKind, AuthorityRef, Change};
 use closer_contracts::id::{ArtifactId, ObligationId};
 use closer_contracts::item::{Dependency, Item};
-use closer_contracts::obligation::{ObligationStatus, Origin};
+use closer_contracts::obligation::{ObligationStatus as Status, Origin};
 use closer_contracts::refs::{ArtifactRef, StateRef};
 use closer_contracts::work::Need;
 use closer_contracts::{Digest, shows};
@@ -16,10 +16,6 @@ use closer_protocol::View;
 use closer_protocol::entry::{ArtifactBody, Entry};
 use closer_scenarios::founding::{grant, obligation};
 use closer_scenarios::{Deployment, Mode, Space, worker};
-
-fn owner(obligation: &str, owner: &str) -> Vec<Change> {
-    vec![Change::SetOwner { obligation_id: obligation.into(), responsible_owner: owner.into() }]
-}
 
 fn two() -> Space {
     Space::found(&Deployment::default().with_obligation("o-2", "service-b"), worker::proposes("basic")).unwrap()
@@ -36,14 +32,13 @@ fn endorsed(space: &mut Space, changes: Vec<Change>) -> closer_contracts::delta:
 fn two_deltas_that_touch_the_same_thing_never_both_commit() {
     shows!("CP-5-06", "CP-C10-06", "CP-8.1-11"; by "state.rebase_touched");
     let mut space = two();
-    let first = endorsed(&mut space, owner("o-1", "closer.planner"));
-    let second = endorsed(&mut space, owner("o-1", "closer.assessor"));
+    let first = endorsed(&mut space, vec![moved("o-1", Status::AwaitingEvent)]);
+    let second = endorsed(&mut space, vec![moved("o-1", Status::AwaitingUserJudgment)]);
     assert_eq!(first.parent_state, second.parent_state);
     recorded(&commit(&mut space, &first));
     refused(&commit(&mut space, &second), Code::StaleParent);
-    let held = space.view().state.obligation(&"o-1".into()).expect("the obligation").responsible_owner.clone();
-    assert_eq!(held, "closer.planner".into());
-    let fresh = endorsed(&mut space, owner("o-1", "closer.assessor"));
+    assert_eq!(status(&space, "o-1"), Status::AwaitingEvent);
+    let fresh = endorsed(&mut space, vec![moved("o-1", Status::AwaitingUserJudgment)]);
     recorded(&commit(&mut space, &fresh));
 }
 
@@ -51,8 +46,8 @@ fn two_deltas_that_touch_the_same_thing_never_both_commit() {
 fn a_delta_about_something_else_is_reissued_on_the_newer_parent() {
     shows!("CP-8.1-10", "CP-5-06"; by "state.rebase_touched");
     let mut space = two();
-    let first = endorsed(&mut space, owner("o-1", "closer.planner"));
-    let second = endorsed(&mut space, owner("o-2", "closer.planner"));
+    let first = endorsed(&mut space, vec![moved("o-1", Status::AwaitingEvent)]);
+    let second = endorsed(&mut space, vec![moved("o-2", Status::AwaitingEvent)]);
     recorded(&commit(&mut space, &first));
     recorded(&commit(&mut space, &second));
     let newest = space.view().commits.get_max().expect("a commit").1.clone();
@@ -69,7 +64,7 @@ fn a_delta_about_something_else_is_reissued_on_the_newer_parent() {
 fn a_delta_on_a_parent_that_was_never_accepted_is_not_recorded() {
     shows!("CP-C10-10", "CP-B-19"; by "delta.parent_differs");
     let mut space = two();
-    let mut forged = delta(&mut space, owner("o-1", "closer.planner"), Vec::new(), Vec::new());
+    let mut forged = delta(&mut space, vec![moved("o-1", Status::AwaitingEvent)], Vec::new(), Vec::new());
     forged.parent_state.digest = Digest::of(b"forged");
     let forged = forged.sealed().unwrap();
     refused(&propose(&mut space, forged.clone()), Code::DigestMismatch);
@@ -194,7 +189,7 @@ fn an_obligation_comes_from_a_declaration_or_an_accepted_requirement() {
     refused(&admitted(&mut space, Some(nothing)), Code::NoOrigin);
     assert!(space.view().state.obligation(&"o-3".into()).is_none());
     recorded(&admitted(&mut space, None));
-    assert_eq!(status(&space, "o-3"), ObligationStatus::Active);
+    assert_eq!(status(&space, "o-3"), Status::Active);
 }
 
 #[test]
@@ -224,7 +219,7 @@ fn a_declaration_outside_its_period_is_no_origin() {
 fn nothing_but_an_adjudicated_commit_closes_an_obligation() {
     shows!("CP-5-10", "CP-C3-03"; by "state.closing_authorized");
     let mut space = space(worker::leaves_open(Need::Evidence));
-    for closing in [ObligationStatus::Resolved, ObligationStatus::Withdrawn, ObligationStatus::Superseded] {
+    for closing in [Status::Resolved, Status::Withdrawn, Status::Superseded] {
         let change = Change::SetStatus {
             obligation_id: ObligationId::from("o-1"),
             status: closing,

@@ -396,10 +396,7 @@ fn a_rebase_keeps_history_names_the_new_basis_and_carries_exposure() {
     inquiry.released();
     let (first, before) = (inquiry.id.clone(), inquiry.round().contract.basis);
     let stale = after(&mut inquiry, Some(FollowKind::Rebase), "context");
-    let change = closer_contracts::delta::Change::SetOwner {
-        obligation_id: "o-1".into(),
-        responsible_owner: "closer.planner".into(),
-    };
+    let change = crate::support::moved("o-1", closer_contracts::obligation::ObligationStatus::AwaitingEvent);
     let delta = crate::support::delta(&mut inquiry.space, vec![change], Vec::new(), Vec::new());
     recorded(&crate::support::propose(&mut inquiry.space, delta.clone()));
     recorded(&inquiry.space.endorse(&delta, closer_contracts::adjudication::Disposition::Endorsed).unwrap());

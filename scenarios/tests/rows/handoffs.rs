@@ -1,8 +1,10 @@
 //! Responsibility: who holds it, how it is handed over, and what a handoff does not change.
 
 use crate::actions::{again, assess, readback_now, ready};
-use crate::support::{codes, dispatch, grants, recorded, refused, space};
+use crate::support::{codes, commit, delta, dispatch, endorse, grants, propose, recorded, refused, space};
 use closer_contracts::RefusalCode as Code;
+use closer_contracts::adjudication::Disposition;
+use closer_contracts::delta::Change;
 use closer_contracts::handoff::{HandoffConsent, Owed};
 use closer_contracts::id::HandoffId;
 use closer_contracts::item::{IdentityKind, Item};
@@ -205,6 +207,33 @@ fn after_a_lease_nobody_dispatches_before_somebody_accepts() {
     let renewed = again(&mut space, &episode_id, &under_lease, |action| action.attempt_id = "attempt-4".into());
     recorded(&dispatch(&mut space, &renewed));
     assert_eq!(space.world.effects().len(), 1);
+}
+
+/// Proposes, endorses and asks for the commit of a delta that names this owner for `o-1`.
+fn named(space: &mut Space, owner: &str) -> Reply {
+    let change = Change::SetOwner { obligation_id: "o-1".into(), responsible_owner: owner.into() };
+    let delta = delta(space, vec![change], Vec::new(), Vec::new());
+    recorded(&propose(space, delta.clone()));
+    recorded(&endorse(space, &delta, Disposition::Endorsed));
+    commit(space, &delta)
+}
+
+#[test]
+fn no_commit_makes_somebody_responsible_who_accepted_no_handoff() {
+    shows!("CP-C12-02"; by "commit.owner_not_handed_over");
+    let (mut space, _, payload_id) = ready(&Deployment::default());
+    refused(&named(&mut space, "worker"), Code::ConsentMissing);
+    assert_eq!(owner(&space), ("closer.coordinator".into(), 0), "endorsed or not");
+    let (handoff, offer) = offered(&mut space, "worker", |_| {});
+    recorded(&offer);
+    refused(&named(&mut space, "worker"), Code::ConsentMissing);
+    recorded(&accepted(&mut space, &handoff, "worker"));
+    refused(&named(&mut space, "closer.coordinator"), Code::ConsentMissing);
+    assert_eq!(owner(&space), ("worker".into(), 1));
+    refused(&dispatch(&mut space, &payload_id), Code::StaleEpoch);
+    recorded(&named(&mut space, "worker"));
+    let told = space.view().state.obligation(&"o-1".into()).expect("the obligation").responsible_owner.clone();
+    assert_eq!((told.as_str(), owner(&space)), ("worker", ("worker".into(), 1)), "the state says what was accepted");
 }
 
 #[test]

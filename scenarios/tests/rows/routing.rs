@@ -445,7 +445,10 @@ fn a_coalition_is_not_dissolved_while_one_of_it_answers_for_something() {
     refused(&accept(&mut space, vec![dissolve.clone()]), Code::MissingAuthority);
     let owner = |space: &Space| space.view().ownership(&"o-1".into()).expect("the obligation").owner.to_string();
     assert_eq!(owner(&space), "investigator");
-    let named = Change::SetOwner { obligation_id: "o-1".into(), responsible_owner: "closer.coordinator".into() };
-    recorded(&accept(&mut space, vec![named, dissolve]));
-    assert_eq!(owner(&space), "closer.coordinator", "in the same step");
+    let named = |owner: &str| Change::SetOwner { obligation_id: "o-1".into(), responsible_owner: owner.into() };
+    refused(&accept(&mut space, vec![named("closer.coordinator"), dissolve.clone()]), Code::ConsentMissing);
+    refused(&accept(&mut space, vec![named("investigator"), dissolve.clone()]), Code::MissingAuthority);
+    space.transfer("o-1", "closer.coordinator", None).unwrap();
+    recorded(&accept(&mut space, vec![dissolve]));
+    assert_eq!(owner(&space), "closer.coordinator", "it was handed over first");
 }

@@ -110,6 +110,11 @@ pub(crate) fn delta(
     .unwrap()
 }
 
+/// A routine change that rests on no work and needs nothing but endorsement: an open obligation stands elsewhere.
+pub(crate) fn moved(obligation: &str, status: ObligationStatus) -> Change {
+    Change::SetStatus { obligation_id: obligation.into(), status, successor: None, reason: "It waits.".into() }
+}
+
 /// The distiller proposes a delta about `o-1`.
 pub(crate) fn propose(space: &mut Space, delta: Delta) -> Reply {
     let payload = space.write(ProducerRole::Distiller, &["o-1"], delta).unwrap();

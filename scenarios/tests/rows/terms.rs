@@ -5,7 +5,7 @@ use crate::actions::{readback_now, ready};
 use crate::readbacks::observed;
 use crate::separations::claim_on;
 use crate::support::{
-    begun, changed, claimed, codes, commit, delta, dispatch, endorse, propose, recorded, refused, space, status,
+    begun, changed, claimed, codes, commit, delta, dispatch, endorse, moved, propose, recorded, refused, space, status,
     submit, until,
 };
 use closer_contracts::RefusalCode as Code;
@@ -302,8 +302,8 @@ fn an_episode_works_on_a_named_obligation_within_a_bound() {
 fn an_adjudication_says_by_which_registered_rule() {
     shows!("CP-2-13"; by "adjudicate.rule_current");
     let mut space = space(worker::proposes("basic"));
-    let owner = Change::SetOwner { obligation_id: "o-1".into(), responsible_owner: "closer.planner".into() };
-    let proposed = delta(&mut space, vec![owner], Vec::new(), Vec::new());
+    let waits = moved("o-1", ObligationStatus::AwaitingEvent);
+    let proposed = delta(&mut space, vec![waits], Vec::new(), Vec::new());
     recorded(&propose(&mut space, proposed.clone()));
     let own = space.endorsement(&proposed, Disposition::Endorsed).unwrap();
     let version = own.decision_rule_ref.version + 1;

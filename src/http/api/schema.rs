@@ -181,7 +181,8 @@ pub(crate) fn packet(generator: &mut SchemaGenerator) -> Schema {
 
 pub(crate) fn recorded(generator: &mut SchemaGenerator) -> Schema {
     let reference = generator.subschema_for::<ArtifactRef>();
-    object(&[("recorded", list(json!(reference)))], &[("in_force_before", json!({ "type": "boolean" }))])
+    let optional = [("in_force_before", json!({ "type": "boolean" })), ("waits", open())];
+    object(&[("recorded", list(json!(reference)))], &optional)
 }
 
 pub(crate) fn decisions(_: &mut SchemaGenerator) -> Schema {

@@ -50,6 +50,14 @@ pub(crate) struct RestrictionDraft {
     reconcile_within_ms: Option<u64>,
 }
 
+/// What lifts a restriction.
+#[derive(Deserialize, schemars::JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct LiftBody {
+    /// What the reassessment came to.
+    reason: Text,
+}
+
 /// A grant for more than one action: the packet's own operations and targets, within these bounds.
 #[derive(Deserialize, schemars::JsonSchema)]
 #[serde(deny_unknown_fields)]
@@ -105,6 +113,13 @@ pub(crate) async fn decide(door: &Arc<Door>, call: Call) -> Result<Response, Pro
             Err(problem)
         }
     }
+}
+
+/// Lifts a restriction, under the user's authority; whom the caller's identity restricts for does not come in here.
+pub(crate) async fn lift(door: &Arc<Door>, call: Call) -> Result<Response, Problem> {
+    let LiftBody { reason } = call.json()?;
+    let request = Request::RestrictionLift { restriction_id: call.place("restriction_id").into(), reason };
+    told(&door.ask(call.identity()?, request).await?)
 }
 
 /// Restricts as the issuer that the caller's identity speaks for.

@@ -170,6 +170,27 @@ fn only_the_issuer_that_the_token_speaks_for_restricts() {
 }
 
 #[test]
+fn a_restriction_is_lifted_over_http_under_the_users_authority() {
+    let place = Place::with(&counting("conditional"));
+    let served = Served::start(&place, "");
+    let owner = token(&place, "user.owner", &["read", "answer"]);
+    let issuer = token(&place, "issuer.security", &["restrict"]);
+    served.post("/v1/restrictions", &issuer, &json!({ "operation": "file.finish", "reason": "enough" })).expect(200);
+    let restrictions = || served.get("/v1/restrictions", &owner).json()["restrictions"].as_array().unwrap().clone();
+    let path = format!("/v1/restrictions/{}/lift", restrictions()[0]["restriction_id"].as_str().unwrap());
+    let body = json!({ "reason": "the key was replaced" });
+    served.post(&path, &issuer, &body).expect(403);
+    let answering = token(&place, "issuer.security", &["answer"]);
+    served.post(&path, &answering, &body).expect(403);
+    served.post(&path, &owner, &json!({})).expect(400);
+    assert_eq!(restrictions().len(), 1);
+    assert_eq!(served.post("/v1/restrictions/restriction-none/lift", &owner, &body).expect(404).json()["status"], 404);
+    served.post(&path, &owner, &body).expect(200);
+    assert_eq!(restrictions().len(), 0);
+    served.post(&path, &owner, &body).expect(409);
+}
+
+#[test]
 fn whoever_follows_changes_is_told_that_there_are_some() {
     let place = Place::with(&counting("conditional"));
     let served = Served::start(&place, "streams_max = 1");
