@@ -177,6 +177,8 @@ pub struct View {
     pub routes: OrdMap<PayloadId, Arc<Route>>,
     /// What was called for from outside, and which episode took each call up.
     pub calls: crate::call::Calls,
+    /// What was observed without being governed.
+    pub ungoverned: crate::observe::ObservedCalls,
     /// Work by id.
     pub works: OrdMap<WorkId, OnRecord<Work>>,
     /// Whom work was issued to.
@@ -465,6 +467,8 @@ impl View {
             ArtifactBody::Conference(contract) => self.conferences.fold_contract(contract, admitted_at),
             ArtifactBody::ReviewReceipt(receipt) => self.reviews.fold(receipt, reference),
             ArtifactBody::Call(call) => self.fold_call(call, reference, admitted_at),
+            ArtifactBody::Observing(observing) => self.ungoverned.fold_period(observing, admitted_at),
+            ArtifactBody::UngovernedCall(call) => self.ungoverned.fold_call(call, reference),
             ArtifactBody::WorkTaken(taken) => drop(self.taken.insert(taken.work_id.clone(), admitted_at.clone())),
             ArtifactBody::ConferenceMove(made) => self.conferences.fold_move(made, reference),
             ArtifactBody::Proceeding(proceeding) => self.conferences.fold_proceeding(proceeding, reference),
