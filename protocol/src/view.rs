@@ -467,8 +467,6 @@ impl View {
             ArtifactBody::Conference(contract) => self.conferences.fold_contract(contract, admitted_at),
             ArtifactBody::ReviewReceipt(receipt) => self.reviews.fold(receipt, reference),
             ArtifactBody::Call(call) => self.fold_call(call, reference, admitted_at),
-            ArtifactBody::Observing(observing) => self.ungoverned.fold_period(observing, admitted_at),
-            ArtifactBody::UngovernedCall(call) => self.ungoverned.fold_call(call, reference),
             ArtifactBody::WorkTaken(taken) => drop(self.taken.insert(taken.work_id.clone(), admitted_at.clone())),
             ArtifactBody::ConferenceMove(made) => self.conferences.fold_move(made, reference),
             ArtifactBody::Proceeding(proceeding) => self.conferences.fold_proceeding(proceeding, reference),
@@ -486,20 +484,9 @@ impl View {
                     committed.receipt_ref = Some(reference);
                 }
             }
-            ArtifactBody::ReconciliationReceipt(receipt) => {
-                use closer_contracts::audit::ReconciliationDisposition as D;
-                if matches!(receipt.disposition, D::Confirmed | D::Narrowed | D::LiftRecommended) {
-                    let settled: Vec<u64> = self
-                        .outstanding
-                        .iter()
-                        .filter(|(_, urgent)| urgent.digest == receipt.urgent_commit_ref.digest)
-                        .map(|(version, _)| *version)
-                        .collect();
-                    for version in settled {
-                        self.outstanding.remove(&version);
-                    }
-                }
-            }
+            ArtifactBody::ReconciliationReceipt(receipt) => self.fold_reconciliation(receipt),
+            ArtifactBody::Observing(observing) => self.ungoverned.fold_period(observing, admitted_at),
+            ArtifactBody::UngovernedCall(call) => self.ungoverned.fold_call(call, reference),
             ArtifactBody::ReadSet(read_set) => {
                 self.read_sets.insert(read_set.adjudication_id.clone(), Arc::new((**read_set).clone()));
             }
@@ -525,6 +512,22 @@ impl View {
             ArtifactBody::RestrictionStatement(_) | ArtifactBody::HandoffConsent(_) | ArtifactBody::Advice(_) => {}
         }
         Ok(())
+    }
+
+    /// A review settles the urgent commit that it is about, unless it leaves it open.
+    fn fold_reconciliation(&mut self, receipt: &closer_contracts::audit::ReconciliationReceipt) {
+        use closer_contracts::audit::ReconciliationDisposition as D;
+        if matches!(receipt.disposition, D::Confirmed | D::Narrowed | D::LiftRecommended) {
+            let settled: Vec<u64> = self
+                .outstanding
+                .iter()
+                .filter(|(_, urgent)| urgent.digest == receipt.urgent_commit_ref.digest)
+                .map(|(version, _)| *version)
+                .collect();
+            for version in settled {
+                self.outstanding.remove(&version);
+            }
+        }
     }
 
     /// A call from outside is something new for its obligation.
