@@ -56,7 +56,7 @@ fn around(name: &str, entry: &Value) -> Option<Finding> {
     let arguments = entry.get("args").and_then(Value::as_array).into_iter().flatten();
     let arguments: Vec<&str> = arguments.filter_map(Value::as_str).collect();
     let is_gate = is_closer(command) && verb(&arguments) == Some("gate");
-    match (is_gate, arguments.iter().any(|argument| *argument == "--observe")) {
+    match (is_gate, arguments.contains(&"--observe")) {
         (true, false) => None,
         (true, true) => Some(Finding { what, why: OBSERVES }),
         (false, _) => Some(Finding { what, why: DIRECT }),
