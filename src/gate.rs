@@ -3,9 +3,10 @@
 //! is answered.
 
 mod daemon;
+pub mod doctor;
 pub mod init;
 mod server;
 mod tell;
 
 pub use daemon::ensure;
-pub use server::{Gate, serve};
+pub use server::{Gate, Mode, serve};

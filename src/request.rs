@@ -18,6 +18,7 @@ mod grant;
 mod handoff;
 mod keys;
 mod obligation;
+mod observe;
 mod overview;
 mod profile;
 mod record;
@@ -246,6 +247,8 @@ pub enum Request {
     BenchConfirm(ConfirmDraft),
     /// Exact actions that are called for from outside, and what became of them.
     Call(CallRequest),
+    /// Calls that are forwarded without being governed, for a time.
+    Observe(ObserveRequest),
     /// Work that lies with an agent outside, asked for by whom it was issued to.
     Work(WorkRequest),
     /// What the monitor says to something that an agent would do by its own hands.
@@ -490,6 +493,7 @@ impl Request {
             | Self::Keys(_)
             | Self::BenchConfirm(_)
             | Self::Call(_)
+            | Self::Observe(_)
             | Self::Work(_)
             | Self::Advise(_) => false,
         }
@@ -522,6 +526,7 @@ impl Request {
             | Self::ProfileCheck
             | Self::ReceiptList
             | Self::ReceiptShow { .. }
+            | Self::Observe(ObserveRequest::Report {})
             | Self::Keys(KeysRequest::List) => true,
             Self::ReentryRegister { .. }
             | Self::BenchDecide(_)
@@ -547,6 +552,7 @@ impl Request {
             | Self::Backup { .. }
             | Self::Keys(KeysRequest::Rotate { .. } | KeysRequest::RotateDraft { .. } | KeysRequest::Revoke { .. })
             | Self::Call(_)
+            | Self::Observe(ObserveRequest::Begin { .. })
             | Self::Work(_)
             | Self::Advise(_) => false,
         }
@@ -664,6 +670,12 @@ pub async fn answer(space: &dyn Space, identity: &ActorId, request: Request) -> 
     if let Some(answer) = kept_out.or_else(|| not_to_be_shown(&space.view(), identity, &request)) {
         return Ok(answer);
     }
+    let shows = request.shows_the_record();
+    let answer = answered(space, identity, request).await?;
+    Ok(if shows { observe::marked(answer, &space.view(), &space.moment()) } else { answer })
+}
+
+async fn answered(space: &dyn Space, identity: &ActorId, request: Request) -> Result<Answer, Error> {
     let now = &space.moment().now;
     match request {
         Request::ObligationList { all } => Ok(obligation::list(&space.view(), all)),
@@ -721,6 +733,7 @@ pub async fn answer(space: &dyn Space, identity: &ActorId, request: Request) -> 
         Request::Keys(asked) => keys::answer(space, identity, asked).await,
         Request::BenchConfirm(draft) => confirm::confirm(space, identity, draft).await,
         Request::Call(asked) => call::answer(space, identity, asked).await,
+        Request::Observe(asked) => observe::answer(space, identity, asked).await,
         Request::Work(asked) => work::answer(space, identity, asked).await,
         Request::Advise(draft) => advise::advise(space, identity, draft).await,
     }
@@ -735,6 +748,8 @@ pub use confirm::ConfirmDraft;
 pub use give::GrantDraft;
 pub(crate) use give::like;
 pub use obligation::trace;
+pub use observe::ObserveRequest;
+pub(crate) use observe::banner;
 pub(crate) use overview::waiting;
 pub use record::{backup, rebuild, verify, verify_at_rest};
 

@@ -6,10 +6,12 @@
 //! the next call, and the call that it ended in is never made again by itself.
 
 mod config;
+mod forward;
 mod listed;
 mod session;
 
 pub use config::McpServer;
+pub use forward::{NotForwarded, forward};
 pub use listed::{Listed, ToolDigest};
 
 pub(crate) use session::{CallError, Session};

@@ -1,4 +1,5 @@
-//! Operations: the only way from here to an effect, and it takes a permit.
+//! Operations: the only way from here to an effect, and it takes a permit. What observing forwards is no effect of this runtime
+//! (see [`crate::mcp::forward`]).
 //!
 //! A registry entry's `contract` says how an operation is carried out; its member `kind` chooses one of the adapters
 //! below. A permit that does not cover exactly this action under exactly this contract changes nothing, and neither does

@@ -4,7 +4,7 @@ use crate::entry::ArtifactBody;
 use crate::input::{Reply, Submission};
 use crate::sequence::Deciding;
 use crate::view::View;
-use crate::{advice, bench, call, conference, handoff, incident, intake, review, streams, urgent, work};
+use crate::{advice, bench, call, conference, handoff, incident, intake, observe, review, streams, urgent, work};
 use closer_contracts::audit::{Confession, ReconciliationReceipt, RestrictionStatement};
 use closer_contracts::branch;
 use closer_contracts::digest::Digest;
@@ -56,6 +56,8 @@ pub(crate) fn decide(
         ArtifactBody::Conference(contract) => conference::open(deciding, submission, contract),
         ArtifactBody::ReviewReceipt(receipt) => review::intake(deciding, submission, receipt),
         ArtifactBody::Call(made) => call::intake(deciding, submission, made),
+        ArtifactBody::Observing(observing) => observe::begin(deciding, submission, observing),
+        ArtifactBody::UngovernedCall(made) => observe::record(deciding, submission, made),
         ArtifactBody::WorkTaken(taken) => work::take(deciding, submission, taken),
         ArtifactBody::Advice(advice) => advice::record(deciding, submission, advice),
         ArtifactBody::ConferenceMove(made) => conference::make(deciding, submission, made),

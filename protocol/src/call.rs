@@ -11,7 +11,7 @@ mod fate;
 mod known;
 
 pub use fate::{Fate, fate};
-pub use known::Calls;
+pub use known::{Calls, Known};
 
 use crate::entry::{ActivationEntry, ArtifactBody, Cause, Entry, Fired};
 use crate::input::{Effect, Reply, Submission};
@@ -25,7 +25,9 @@ use closer_contracts::canonical;
 use closer_contracts::contract::Check;
 use closer_contracts::digest::Digest;
 use closer_contracts::fault::Fault;
-use closer_contracts::id::{ActorId, ArtifactId, AttemptId, DecisionId, EpisodeId, Id, Key, ObligationId, WorkId};
+use closer_contracts::id::{
+    ActorId, ArtifactId, AttemptId, DecisionId, EpisodeId, Id, Key, ObligationId, OperationId, WorkId,
+};
 use closer_contracts::item::{EffectClass, OperationEntry, Standing as Registered};
 use closer_contracts::refs::{ArtifactRef, ProducerRole};
 use closer_contracts::refusal::{CheckKind, Denial, RefusalCode as Code};
@@ -234,23 +236,44 @@ fn objections(view: &View, submission: &Submission<ArtifactBody>, call: &Call) -
         let reason = "a call is made by a participant, in its own name";
         denials.push(Denial::new(Code::Unauthenticated, CheckKind::Authentication, reason).of(&call.caller));
     }
-    let obligation = view.state.obligation(&call.obligation_id);
+    denials.extend(unplaced(view, &call.obligation_id, &call.proposal.operation, call.endpoint));
+    if branch!("call.was_forwarded", was_forwarded(view, call)) {
+        let reason = "this message was forwarded ungoverned while observing; look at the target";
+        denials.push(Denial::new(Code::OutcomeUnknown, CheckKind::Readback, reason).of(&call.proposal.operation));
+    }
+    denials.extend(call.redeems.as_ref().and_then(|packet| unredeemable(view, call, packet)));
+    denials
+}
+
+/// Whether the message of a call was forwarded already, while observing was on.
+fn was_forwarded(view: &View, call: &Call) -> bool {
+    call.transport_key.as_ref().is_some_and(|key| view.ungoverned.under(key).is_some())
+}
+
+/// Why a call has no place: its obligation is not open, or its operation is not there as it was registered.
+pub(crate) fn unplaced(
+    view: &View,
+    obligation_id: &ObligationId,
+    operation: &OperationId,
+    endpoint: Digest,
+) -> Vec<Denial> {
+    let mut denials = Vec::new();
+    let obligation = view.state.obligation(obligation_id);
     if branch!("call.obligation_not_open", !obligation.is_some_and(|obligation| obligation.status.is_open())) {
         let reason = "the obligation is not accepted and open";
-        denials.push(Denial::new(Code::UnresolvedRef, CheckKind::Resolution, reason).of(&call.obligation_id));
+        denials.push(Denial::new(Code::UnresolvedRef, CheckKind::Resolution, reason).of(obligation_id));
     }
-    let entry = view.state.operation(&call.proposal.operation);
+    let entry = view.state.operation(operation);
     let entry = entry.filter(|entry| entry.standing == Registered::Current);
     if branch!("call.operation_unregistered", entry.is_none()) {
         let reason = "the operation is not in the registry";
         let denial = Denial::new(Code::UnregisteredOperation, CheckKind::Resolution, reason);
-        denials.push(denial.of(&call.proposal.operation));
+        denials.push(denial.of(operation));
     }
-    if branch!("call.endpoint_differs", entry.is_some_and(|entry| entry.contract_digest != call.endpoint)) {
+    if branch!("call.endpoint_differs", entry.is_some_and(|entry| entry.contract_digest != endpoint)) {
         let reason = "what the endpoint shows now is not what was registered; a person has to look at it anew";
-        denials.push(Denial::new(Code::EndpointMismatch, CheckKind::Resolution, reason).of(&call.proposal.operation));
+        denials.push(Denial::new(Code::EndpointMismatch, CheckKind::Resolution, reason).of(operation));
     }
-    denials.extend(call.redeems.as_ref().and_then(|packet| unredeemable(view, call, packet)));
     denials
 }
 
@@ -304,7 +327,7 @@ pub(crate) fn waits_for_redemption(view: &View, episode: &Episode) -> bool {
 }
 
 /// Whether an episode's operation is a read that was called for: it leaves no effect to be read back.
-pub(crate) fn reads(view: &View, episode_id: &EpisodeId, operation: &closer_contracts::id::OperationId) -> bool {
+pub(crate) fn reads(view: &View, episode_id: &EpisodeId, operation: &OperationId) -> bool {
     let entry = view.state.operation(operation);
     view.calls.of_episode(episode_id).is_some()
         && entry.is_some_and(|entry| entry.effect_class == EffectClass::ReadOnly)

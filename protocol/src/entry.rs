@@ -4,6 +4,7 @@ use crate::advice::Advice;
 use crate::call::Call;
 use crate::conference::Proceeding;
 use crate::incident::IncidentStep;
+use crate::observe::{Observing, UngovernedCall};
 use crate::work::WorkTaken;
 use closer_contracts::audit::{
     CommitReceipt, Confession, Declaration, DisclosureIncident, DisclosureReceipt, ReconciliationReceipt,
@@ -137,6 +138,10 @@ artifacts! {
     WorkTaken(WorkTaken) = "work_taken" by taken_id,
     /// What was said to an agent about something that it would do itself.
     Advice(Advice) = "advice" by advice_id,
+    /// The user has calls observed for a time.
+    Observing(Observing) = "observing" by observing_id,
+    /// A call that is forwarded without being governed.
+    UngovernedCall(UngovernedCall) = "ungoverned_call" by ungoverned_id,
 }
 
 impl ArtifactBody {
@@ -163,6 +168,8 @@ impl ArtifactBody {
             Self::Call(_) => Some(SigningScope::Result),
             Self::WorkTaken(_) => Some(SigningScope::Result),
             Self::Advice(_) => Some(SigningScope::Action),
+            Self::Observing(_) => Some(SigningScope::Declaration),
+            Self::UngovernedCall(_) => Some(SigningScope::Result),
             Self::ReadSet(_) | Self::Proceeding(_) => None,
         }
     }

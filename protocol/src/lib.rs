@@ -35,6 +35,7 @@ pub mod action;
 pub mod advice;
 pub mod call;
 pub mod dispatch;
+pub mod observe;
 pub mod readback;
 
 pub mod adjudicate;

@@ -306,6 +306,8 @@ impl Touched {
                 | ArtifactBody::HandoffConsent(_)
                 | ArtifactBody::ReviewReceipt(_)
                 | ArtifactBody::Call(_)
+                | ArtifactBody::Observing(_)
+                | ArtifactBody::UngovernedCall(_)
                 | ArtifactBody::WorkTaken(_)
                 | ArtifactBody::Advice(_) => {}
             },

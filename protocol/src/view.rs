@@ -185,6 +185,8 @@ pub struct View {
     pub routes: OrdMap<PayloadId, Arc<Route>>,
     /// What was called for from outside, and which episode took each call up.
     pub calls: crate::call::Calls,
+    /// What was observed without being governed.
+    pub ungoverned: crate::observe::ObservedCalls,
     /// Work by id.
     pub works: OrdMap<WorkId, OnRecord<Work>>,
     /// Whom work was issued to.
@@ -490,20 +492,9 @@ impl View {
                     committed.receipt_ref = Some(reference);
                 }
             }
-            ArtifactBody::ReconciliationReceipt(receipt) => {
-                use closer_contracts::audit::ReconciliationDisposition as D;
-                if matches!(receipt.disposition, D::Confirmed | D::Narrowed | D::LiftRecommended) {
-                    let settled: Vec<u64> = self
-                        .outstanding
-                        .iter()
-                        .filter(|(_, urgent)| urgent.digest == receipt.urgent_commit_ref.digest)
-                        .map(|(version, _)| *version)
-                        .collect();
-                    for version in settled {
-                        self.outstanding.remove(&version);
-                    }
-                }
-            }
+            ArtifactBody::ReconciliationReceipt(receipt) => self.fold_reconciliation(receipt),
+            ArtifactBody::Observing(observing) => self.ungoverned.fold_period(observing, admitted_at),
+            ArtifactBody::UngovernedCall(call) => self.ungoverned.fold_call(call, reference),
             ArtifactBody::ReadSet(read_set) => {
                 self.read_sets.insert(read_set.adjudication_id.clone(), Arc::new((**read_set).clone()));
             }
@@ -529,6 +520,22 @@ impl View {
             ArtifactBody::RestrictionStatement(_) | ArtifactBody::HandoffConsent(_) | ArtifactBody::Advice(_) => {}
         }
         Ok(())
+    }
+
+    /// A review settles the urgent commit that it is about, unless it leaves it open.
+    fn fold_reconciliation(&mut self, receipt: &closer_contracts::audit::ReconciliationReceipt) {
+        use closer_contracts::audit::ReconciliationDisposition as D;
+        if matches!(receipt.disposition, D::Confirmed | D::Narrowed | D::LiftRecommended) {
+            let settled: Vec<u64> = self
+                .outstanding
+                .iter()
+                .filter(|(_, urgent)| urgent.digest == receipt.urgent_commit_ref.digest)
+                .map(|(version, _)| *version)
+                .collect();
+            for version in settled {
+                self.outstanding.remove(&version);
+            }
+        }
     }
 
     /// A call from outside is something new for its obligation.

@@ -86,7 +86,9 @@ Examples:
     #[command(after_help = "\
 Examples:
   closer gate DIR                                    what a client is configured to start, in place of its servers
-  closer gate DIR --as agent.coder --wait-s 60       as another identity; holds a call a minute while a person is asked")]
+  closer gate DIR --as agent.coder --wait-s 60       as another identity; holds a call a minute while a person is asked
+  closer gate DIR --observe --days 3                 forwards what has no grant, ungoverned, and keeps what would have been said
+  closer -C DIR gate report                          what was observed, and the grants it leads to")]
     Gate(GateArguments),
     /// Bearer tokens of the HTTP door, each bound to a registered identity.
     #[command(subcommand)]

@@ -3,9 +3,10 @@
 use super::{daemon, tell};
 use crate::deployment::Deployment;
 use crate::error::Error;
-use crate::request::{Answer, Asked, CallOf, CallRequest, Outcome, Request, WAIT_MS_MAX};
+use crate::request::{Answer, Asked, CallOf, CallRequest, ObserveRequest, Outcome, Request, WAIT_MS_MAX};
 use crate::socket;
 use closer_contracts::id::{ActorId, ArtifactId, DecisionId, Key, ObligationId, OperationId};
+use closer_contracts::time::Timestamp;
 use rmcp::model::{
     CallToolRequestParams, CallToolResponse, CallToolResult, Implementation, ListToolsResult, NumberOrString,
     PaginatedRequestParams, ProgressNotificationParam, ServerCapabilities, ServerConfig, Tool,
@@ -31,6 +32,20 @@ const RUN_MS: u64 = 120_000;
 /// How long one request to the daemon is held; a client that wants to is told of progress in between.
 const SLICE_MS: u64 = 5_000;
 
+/// What a gate does with a call.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Mode {
+    /// Has it governed.
+    Govern,
+    /// Has it observed where nothing was ever granted for its operation, as long as observing is on.
+    Observe {
+        /// When that is to end.
+        until: Option<Timestamp>,
+        /// Or how many days after it was first started.
+        days: Option<u64>,
+    },
+}
+
 /// One client's gate.
 #[derive(Debug, Clone)]
 pub struct Gate {
@@ -40,6 +55,7 @@ pub struct Gate {
     obligation: Option<ObligationId>,
     session: Key,
     wait_s: u64,
+    mode: Mode,
 }
 
 impl Gate {
@@ -55,7 +71,25 @@ impl Gate {
         wait_s: u64,
     ) -> Result<Self, Error> {
         let store = Deployment::store_of(&directory)?;
-        Ok(Self { directory, store, identity, obligation, session, wait_s })
+        Ok(Self { directory, store, identity, obligation, session, wait_s, mode: Mode::Govern })
+    }
+
+    /// The same gate in another mode.
+    #[must_use]
+    pub fn with_mode(self, mode: Mode) -> Self {
+        Self { mode, ..self }
+    }
+
+    /// Begins observing, as whoever runs the space, where that is this gate's mode: what is to be said about it.
+    async fn begin(&self) -> Result<Option<String>, Error> {
+        let Mode::Observe { until, days } = self.mode.clone() else { return Ok(None) };
+        let request = Request::Observe(ObserveRequest::Begin { until, days });
+        let answer = socket::ask(&self.store, &Asked { identity: None, request }).await?;
+        let said = answer.text.join("; ");
+        match answer.outcome {
+            Outcome::Done => Ok(Some(said)),
+            Outcome::Refused | Outcome::NotFound | Outcome::Corruption | Outcome::Failed => Err(Error::World(said)),
+        }
     }
 
     /// Asks the daemon. Where it is gone it is started and asked again: a call is known again by its key.
@@ -88,7 +122,11 @@ impl Gate {
     }
 
     async fn call(&self, operation: OperationId, arguments: Map<String, Value>, held: &Held<'_>) -> CallToolResult {
-        let request = CallRequest::Propose { operation, arguments, as_of: self.as_of(held), wait_ms: SLICE_MS };
+        let (as_of, wait_ms) = (self.as_of(held), SLICE_MS);
+        let request = match self.mode {
+            Mode::Govern => CallRequest::Propose { operation, arguments, as_of, wait_ms },
+            Mode::Observe { .. } => CallRequest::Observe { operation, arguments, as_of, wait_ms },
+        };
         let answer = self.followed(request, held).await;
         let packet = match &answer {
             Ok(answer) => answer.data.get("packet_id").and_then(Value::as_str).map(str::to_owned),
@@ -269,9 +307,14 @@ fn own_tools() -> Vec<Tool> {
 impl ServerHandler for Gate {
     fn get_info(&self) -> ServerConfig {
         let own = Implementation::new("closer-gate", env!("CARGO_PKG_VERSION"));
-        ServerConfig::new(ServerCapabilities::builder().enable_tools().build()).with_server_info(own).with_instructions(
-            "Each call is judged before it runs. Where a person has to allow one, its packet is named: call closer_redeem with it later. Where an outcome is unknown, do not call again: look at the target.",
-        )
+        let mode = match self.mode {
+            Mode::Govern => "",
+            Mode::Observe { .. } => "Mode \"observe\": calls of tools without a grant are forwarded ungoverned. ",
+        };
+        let instructions = "Each call is judged before it runs. Where a person has to allow one, its packet is named: call closer_redeem with it later. Where an outcome is unknown, do not call again: look at the target.";
+        let capabilities = ServerCapabilities::builder().enable_tools().build();
+        let config = ServerConfig::new(capabilities).with_server_info(own);
+        config.with_instructions(format!("{mode}{instructions}"))
     }
 
     async fn list_tools(
@@ -316,12 +359,15 @@ impl ServerHandler for Gate {
     }
 }
 
-/// Serves one client over standard input and output until it goes.
+/// Serves one client over standard input and output until it goes. What mode it is in is said by `banner` where it is not the usual one.
 ///
 /// # Errors
 /// What kept it from serving.
-pub async fn serve(gate: Gate) -> Result<(), Error> {
+pub async fn serve(gate: Gate, banner: impl Fn(&str)) -> Result<(), Error> {
     daemon::ensure(&gate.directory).await?;
+    if let Some(said) = gate.begin().await? {
+        banner(&said);
+    }
     let service = rmcp::serve_server(gate, rmcp::transport::stdio()).await;
     let service = service.map_err(|error| Error::Runtime(format!("the client does not speak as one: {error}")))?;
     let ended = service.waiting().await;

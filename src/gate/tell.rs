@@ -38,6 +38,16 @@ pub(super) fn result(answer: &Answer) -> CallToolResult {
             ran(data.get("response"), Some(&note), &own, true)
         }
         "no_effect" => ran(data.get("response"), Some(&format!("no effect: {}", text("reason"))), &own, true),
+        "ungoverned" => {
+            let own = json!({
+                "mode": "observe", "fate": "ungoverned", "foreseen": data.get("foreseen"),
+                "foreseen_code": data.get("foreseen_code"), "code": data.get("code"),
+            });
+            let unknown = data.get("reason").and_then(Value::as_str).map(|reason| {
+                format!("outcome_unknown: it was forwarded ungoverned, and nothing says what became of it: {reason}. Look at the target.")
+            });
+            ran(data.get("response"), unknown.as_deref(), &own, unknown.is_some())
+        }
         "on_the_bench" => {
             let packet = text("packet_id");
             let note = format!(

@@ -16,7 +16,7 @@ use closer_contracts::refusal::{CheckKind, Denial, RefusalCode};
 use closer_contracts::work::ActionProposal;
 use closer_protocol::call::{self, Call, Fate};
 use closer_protocol::entry::ArtifactBody;
-use closer_protocol::{Input, Reply, View, bench};
+use closer_protocol::{Input, Reply, View, bench, observe};
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value, json};
 use std::collections::BTreeMap;
@@ -40,6 +40,17 @@ pub enum CallRequest {
         /// As whose call.
         as_of: CallOf,
         /// How long to wait for what becomes of it, in milliseconds.
+        wait_ms: u64,
+    },
+    /// The same while observing is on: a call of an operation that nothing was ever granted for is recorded and forwarded.
+    Observe {
+        /// Which.
+        operation: OperationId,
+        /// With which arguments.
+        arguments: Map<String, Value>,
+        /// As whose call.
+        as_of: CallOf,
+        /// How long to wait for what becomes of a call that is governed, in milliseconds.
         wait_ms: u64,
     },
     /// Runs the stored action of a packet that a person allowed.
@@ -79,6 +90,13 @@ pub struct CallOf {
     pub transport_key: Option<Key>,
 }
 
+/// Whether a call is governed in any case, or observed where nothing was ever granted for its operation.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Mode {
+    Govern,
+    Observe,
+}
+
 /// Answers what is asked about calls, for whoever calls.
 pub(super) async fn answer(space: &dyn Space, caller: &ActorId, asked: CallRequest) -> Result<Answer, Error> {
     if let Some(answer) = not_a_caller(&space.view(), caller) {
@@ -92,7 +110,10 @@ pub(super) async fn answer(space: &dyn Space, caller: &ActorId, asked: CallReque
     match asked {
         CallRequest::Tools {} => Ok(tools(&space.view(), servers).await),
         CallRequest::Propose { operation, arguments, as_of, wait_ms } => {
-            propose(space, servers, caller, (&operation, arguments), as_of, wait_ms).await
+            propose(space, servers, caller, (&operation, arguments), as_of, (Mode::Govern, wait_ms)).await
+        }
+        CallRequest::Observe { operation, arguments, as_of, wait_ms } => {
+            propose(space, servers, caller, (&operation, arguments), as_of, (Mode::Observe, wait_ms)).await
         }
         CallRequest::Redeem { packet, as_of, wait_ms } => redeem(space, servers, caller, &packet, as_of, wait_ms).await,
         CallRequest::Answered { packet, wait_ms } => Ok(answered(space, &packet, wait_ms).await),
@@ -217,7 +238,7 @@ async fn propose(
     caller: &ActorId,
     (operation, arguments): (&OperationId, Map<String, Value>),
     as_of: CallOf,
-    wait_ms: u64,
+    (mode, wait_ms): (Mode, u64),
 ) -> Result<Answer, Error> {
     let view = space.view();
     let Some((entry, tool)) = tool_of(&view, operation) else {
@@ -233,7 +254,14 @@ async fn propose(
         Ok(proposal) => proposal,
         Err(fault) => return Ok(Answer::refused(&[fault.into()])),
     };
-    make(space, servers, caller, (proposal, endpoint, None), as_of, wait_ms).await
+    let call = match drafted(space, caller, (proposal, endpoint, None), as_of) {
+        Ok(call) => call,
+        Err(answer) => return Ok(*answer),
+    };
+    match mode == Mode::Observe && observe::applies(&space.view(), operation, &space.moment()) {
+        true => super::observe::forwarded(space, (servers, &tool), super::observe::call_of(space, call)).await,
+        false => make(space, servers, call, wait_ms).await,
+    }
 }
 
 async fn redeem(
@@ -256,24 +284,22 @@ async fn redeem(
         Ok((endpoint, _)) => endpoint,
         Err(fault) => return Ok(Answer::refused(&[fault.into()])),
     };
-    make(space, servers, caller, (proposal, endpoint, Some(packet.clone())), as_of, wait_ms).await
+    match drafted(space, caller, (proposal, endpoint, Some(packet.clone())), as_of) {
+        Ok(call) => make(space, servers, call, wait_ms).await,
+        Err(answer) => Ok(*answer),
+    }
 }
 
-async fn make(
+/// The call that an exact action is, for the obligation that it is made for.
+fn drafted(
     space: &dyn Space,
-    servers: &McpServers,
     caller: &ActorId,
     (proposal, endpoint, redeems): (ActionProposal, Digest, Option<DecisionId>),
     as_of: CallOf,
-    wait_ms: u64,
-) -> Result<Answer, Error> {
-    let obligation_id = match obligation(&space.view(), caller, as_of.obligation_id.as_ref()) {
-        Ok(obligation_id) => obligation_id,
-        Err(answer) => return Ok(*answer),
-    };
-    let call_id = ArtifactId::new(space.fresh("call"));
-    let call = Call {
-        call_id: call_id.clone(),
+) -> Result<Call, Box<Answer>> {
+    let obligation_id = obligation(&space.view(), caller, as_of.obligation_id.as_ref())?;
+    Ok(Call {
+        call_id: ArtifactId::new(space.fresh("call")),
         caller: caller.clone(),
         obligation_id,
         session: as_of.obligation_id.is_none().then_some(as_of.session),
@@ -281,8 +307,12 @@ async fn make(
         proposal,
         endpoint,
         redeems,
-    };
-    let producer = ActorRef { actor_id: caller.clone(), role: ProducerRole::Participant };
+    })
+}
+
+async fn make(space: &dyn Space, servers: &McpServers, call: Call, wait_ms: u64) -> Result<Answer, Error> {
+    let call_id = call.call_id.clone();
+    let producer = ActorRef { actor_id: call.caller.clone(), role: ProducerRole::Participant };
     let reply = match space.artifact(ArtifactBody::from(call), producer, None) {
         Ok(submission) => space.submit(Input::Artifact(submission)).await?,
         Err(fault) => Reply::Refused(vec![fault.into()]),

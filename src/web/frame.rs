@@ -12,6 +12,8 @@ pub(super) struct Frame {
     pub(super) here: &'static str,
     pub(super) who: Shown,
     pub(super) waiting: usize,
+    /// What is said of a mode in which not every call is governed.
+    pub(super) mode: Option<Shown>,
     pub(super) csrf: String,
     pub(super) may_stop: bool,
     pub(super) stop_query: Shown,
@@ -28,6 +30,7 @@ impl Frame {
             here,
             who: visit.identity().as_str().into(),
             waiting: request::waiting(&view),
+            mode: request::banner(&view, &door.space.moment()).map(Shown::from),
             csrf: visit.csrf(),
             may_stop: view.state.appointment(&issuer).is_some() || view.state.is_user(&issuer),
             stop_query: Shown::default(),

@@ -2,6 +2,7 @@
 //! misbehave behind it.
 
 mod client;
+mod observe;
 
 use crate::support::{CLOSER, Called, Place, called};
 use client::{Client, code, fate, text};

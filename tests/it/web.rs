@@ -141,6 +141,22 @@ fn a_second_device_signs_in_by_a_code_and_is_signed_out_from_the_first() {
 }
 
 #[test]
+fn every_page_over_the_record_says_that_observing_is_on() {
+    let place = Place::with(&asking());
+    let served = Served::start(&place, "");
+    let browser = Browser::first(&served);
+    let pages = ["/", "/work", "/obligations", "/decisions", "/restrictions", "/search", "/devices", "/stop"];
+    let says = |page: &str| browser.get(page).expect(200).body.contains("mode &#34;observe&#34; is on until");
+    assert!(!pages.iter().any(|page| says(page)));
+    place.call(&["gate", "--observe", "--as", "agent.client"]);
+    for page in pages.into_iter().map(str::to_owned).chain([browser.packet()]) {
+        assert!(says(&page), "{page}: {}", browser.get(&page).body);
+    }
+    place.call(&["gate", "--observe", "--as", "agent.client", "--until", "2026-01-01T00:00:00Z"]);
+    assert!(!pages.iter().any(|page| says(page)));
+}
+
+#[test]
 fn a_form_that_is_not_of_this_session_changes_nothing() {
     let place = Place::with(&asking());
     let served = Served::start(&place, "");

@@ -129,6 +129,11 @@ impl McpTool {
         positive(self.response_bytes_max as u64, "response_bytes_max")
     }
 
+    /// How long a call may take.
+    pub(crate) fn deadline(&self) -> Duration {
+        Duration::from_millis(self.deadline_ms.min(DEADLINE_MS_MAX))
+    }
+
     /// The contract's digest as it would be if the tool had been listed like this.
     ///
     /// # Errors

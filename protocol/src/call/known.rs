@@ -65,6 +65,11 @@ impl Calls {
         self.known.get(id)
     }
 
+    /// The calls that were recorded since a moment.
+    pub(crate) fn since(&self, at: &Timestamp) -> impl Iterator<Item = &Known> {
+        self.known.values().filter(move |known| known.called_at >= *at)
+    }
+
     /// The call that came under the key of a message.
     pub(crate) fn under(&self, key: &Key) -> Option<&Known> {
         self.known.get(self.keyed.get(key)?)

@@ -102,6 +102,8 @@ fn of_artifact(artifact: &ArtifactBody) -> Option<Line> {
         ArtifactBody::ReviewReceipt(receipt) => line("review", &receipt.subject, receipt.decision),
         ArtifactBody::Call(call) => line("call", &call.caller, &call.proposal.operation),
         ArtifactBody::Advice(advice) => line("advice", &advice.operation, advice.verdict),
+        ArtifactBody::Observing(observing) => line("observing", &observing.observing_id, &observing.until),
+        ArtifactBody::UngovernedCall(call) => line("ungoverned", &call.proposal.operation, call.foreseen),
         ArtifactBody::WorkTaken(taken) => line("work", &taken.work_id, "taken"),
         ArtifactBody::ConferenceMove(made) => line("move", &made.actor, made.r#move),
         ArtifactBody::Proceeding(proceeding) => {

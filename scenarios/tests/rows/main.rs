@@ -45,6 +45,8 @@ mod many;
 #[cfg(test)]
 mod moves;
 #[cfg(test)]
+mod observing;
+#[cfg(test)]
 mod organization;
 #[cfg(test)]
 mod outside;
