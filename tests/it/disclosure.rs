@@ -46,7 +46,7 @@ fn an_export_is_a_projection_under_a_receipt_and_no_store() {
     fs::create_dir(&folder).unwrap();
     fs::write(folder.join("export.json"), &called.stdout).unwrap();
     let elsewhere = place.path().join("elsewhere");
-    place.call(&["restore", folder.to_str().unwrap(), elsewhere.to_str().unwrap()]).expect(1);
+    place.call(&["restore", folder.to_str().unwrap(), elsewhere.to_str().unwrap()]).expect(4);
     assert!(!elsewhere.join("log").exists());
 }
 
