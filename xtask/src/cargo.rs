@@ -37,8 +37,10 @@ pub(crate) fn cargo(root: &Path) -> Command {
     let program = std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
     let mut command = Command::new(program);
     command.current_dir(root);
-    // Set by the outer `cargo run` for this crate; children must find their own.
-    for name in ["CARGO_MANIFEST_DIR", "CARGO_MANIFEST_PATH", "CARGO_PKG_NAME", "CARGO_PKG_VERSION"] {
+    // Set by the outer `cargo run` for this crate; children must find their own, and a build script that watches one of
+    // them would be run anew, with everything that depends on it, whenever somebody calls cargo without this command.
+    let of_this_crate = |name: &str| name.starts_with("CARGO_PKG_") || name.starts_with("CARGO_MANIFEST_");
+    for (name, _) in std::env::vars_os().filter(|(name, _)| name.to_str().is_some_and(of_this_crate)) {
         command.env_remove(name);
     }
     command
